@@ -1,0 +1,46 @@
+// Package run assembles one attempt from a spec and drives it: start, to a pending or the finish; and continue.
+package run
+
+import (
+	"context"
+	"time"
+
+	"reasonix/internal/agent"
+	"reasonix/internal/goal"
+	"reasonix/internal/provider"
+	"reasonix/internal/session"
+	"reasonix/internal/tool"
+)
+
+// Spec is everything that one attempt needs. The transcript tells where it stands: a new session gets System and Prompt, one
+// with open calls continues at them with Answers, any other continues after its last entry.
+type Spec struct {
+	Session        session.Log
+	Provider       provider.Provider
+	Mode           string        // run, goal, plan
+	System         string        // stable system prompt of a new session
+	Prompt         string        // the request
+	PromptKey      string        // the prompt is appended once per key
+	Notes          []agent.Steer // host notes to the model, appended once per key at the start
+	Answers        []agent.Answer
+	Tools          *tool.Registry
+	Gate           agent.Gate
+	Tree           agent.Tree // nil: actions are not bound to a tree (terminal use)
+	BoxDigest      string     // identifies the box policy
+	WorkDir        string
+	Temperature    float64
+	MaxSteps       int // model calls in this attempt, 0 = no limit
+	Meter          agent.Meter
+	Inbox          func(ctx context.Context) ([]agent.Steer, error) // read at turn boundaries; may be nil
+	Draining       func() bool                                      // true: stop at the next turn boundary; may be nil
+	Observe        func(agent.Observation)                          // may be nil
+	Redact         func(string) string                              // applied before anything is appended or observed
+	BlockedRepeats int                                              // [agent].goal_blocked_repeats, 0 means 1
+}
+
+// Outcome is how the attempt ended.
+type Outcome struct {
+	agent.Outcome
+	Report   *goal.Report // last report of the goal, nil when there was none
+	Duration time.Duration
+}

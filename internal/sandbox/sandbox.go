@@ -1,0 +1,62 @@
+// Package sandbox says where an allowed call may act, and holds it there: roots, forbidden reads, network, limits, and the boxes that enforce them.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// Policy is what one box may touch. Paths are absolute and cleaned.
+type Policy struct {
+	Workspace  string   // writable, unless ReadOnly
+	ReadOnly   bool     // Plan: the workspace is read-only too
+	Home       string   // the task's own home, writable
+	Temp       string   // the task's own temp, writable, shown as /tmp
+	Caches     []string // the task's own caches, writable
+	Writable   []string // [sandbox].allow_write and granted directories
+	Readable   []string // extra read-only folders: shared git objects, toolchains outside the base system
+	ForbidRead []string // hidden, also when they appear later
+	Env        []string // the whole environment of the box: NAME=value from an allow list
+	Limits     Limits
+}
+
+// Limits bound one command; zero means the default of Defaults.
+type Limits struct {
+	Wall        time.Duration
+	Output      int64 // bytes kept in memory, head and tail
+	Processes   int
+	OpenFiles   int
+	MemoryBytes int64
+	FileBytes   int64 // largest file that may be written
+	CPUSeconds  int
+}
+
+// Command is one process tree in the box.
+type Command struct {
+	Argv   []string
+	Dir    string // absolute, inside the workspace
+	Stdin  io.Reader
+	Output func([]byte) // live output, may be nil
+	Env    []string     // added to the policy's
+	Wall   time.Duration
+}
+
+// Result is how the tree ended.
+type Result struct {
+	Output   []byte // stdout and stderr, bounded, head and tail kept
+	Omitted  int64
+	ExitCode int
+	TimedOut bool
+	Duration time.Duration
+}
+
+// Box runs commands under a Policy. Cancelling ctx ends the whole process tree within 2 s.
+type Box interface {
+	Name() string
+	Run(ctx context.Context, p Policy, c Command) (Result, error)
+}
+
+// ErrUnavailable: no box can be had on this machine; the message names why and the mend.
+var ErrUnavailable = errors.New("no sandbox available")

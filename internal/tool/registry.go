@@ -1,0 +1,6 @@
+package tool
+
+// Registry holds the tools of one run, in the order in which they were added.
+type Registry struct {
+	tools []Tool
+}
