@@ -50,6 +50,7 @@ type Capabilities struct {
 	Edit      bool   // posts can be edited in place
 	Files     bool   // verbatim text can go along as a file
 	Lookup    bool   // Lookup can find posts
+	Private   bool   // the Outcome of an event reaches its actor privately
 	TextLimit int    // characters of one post, 0 = none
 	Answer    string // how to answer without buttons: "/approve %s" with the ask's id, empty when Buttons
 }
