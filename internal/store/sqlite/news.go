@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// news tells what changed: who watches a task, and who sends posts.
+type news struct {
+	outbox chan struct{} // holds one signal
+
+	mu     sync.Mutex
+	tasks  map[string]chan struct{}
+	nextAt time.Time // when a delayed post is due, zero for none
+}
+
+func newNews() *news {
+	return &news{outbox: make(chan struct{}, 1), tasks: map[string]chan struct{}{}}
+}
+
+func (n *news) wakeOutbox() {
+	select {
+	case n.outbox <- struct{}{}:
+	default: // a signal waits already
+	}
+}
+
+// outboxAt remembers the nearest time at which the outbox should look again.
+func (n *news) outboxAt(t time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.nextAt.IsZero() || t.Before(n.nextAt) {
+		n.nextAt = t
+	}
+}
+
+// reached tells, once, that the time of outboxAt has come.
+func (n *news) reached(now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.nextAt.IsZero() || now.Before(n.nextAt) {
+		return false
+	}
+	n.nextAt = time.Time{}
+	return true
+}
+
+// changed returns the channel that the next change of a task closes. An ended watch costs one channel until that change.
+func (n *news) changed(taskID string) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ch, ok := n.tasks[taskID]
+	if !ok {
+		ch = make(chan struct{})
+		n.tasks[taskID] = ch
+	}
+	return ch
+}
+
+func (n *news) taskChanged(taskID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if ch, ok := n.tasks[taskID]; ok {
+		close(ch)
+		delete(n.tasks, taskID)
+	}
+}
+
+func (n *news) allChanged() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, ch := range n.tasks {
+		close(ch)
+	}
+	clear(n.tasks)
+}
+
+// Changed is closed at the next change of a task, its asks, posts or transcript, made by this process or, a moment later, by
+// another one.
+func (s *Store) Changed(taskID string) <-chan struct{} { return s.news.changed(taskID) }
+
+// watch looks for commits of other processes, which cannot signal us, and for delayed posts.
+func (s *Store) watch(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	seen, _ := s.othersVersion(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if s.news.reached(s.now()) {
+			s.news.wakeOutbox()
+		}
+		version, err := s.othersVersion(ctx)
+		if err != nil || version == seen { // a failing database fails loudly elsewhere
+			continue
+		}
+		seen = version
+		s.jobs.wake()
+		s.news.wakeOutbox()
+		s.news.allChanged()
+	}
+}
+
+// othersVersion changes when another connection commits; asked on the one write connection, that is another process.
+func (s *Store) othersVersion(ctx context.Context) (v int64, err error) {
+	err = s.w.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&v)
+	return v, err
+}
