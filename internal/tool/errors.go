@@ -10,4 +10,5 @@ var (
 	ErrSpecial   = errors.New("not a regular file")
 	ErrTooLarge  = errors.New("file too large")
 	ErrChanged   = errors.New("file changed since it was read")
+	ErrReadOnly  = errors.New("the workspace is read-only now")
 )

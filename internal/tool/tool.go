@@ -42,15 +42,24 @@ type Pather interface {
 type Files interface {
 	// Read returns the whole content and an opaque version that Write can be bound to. Larger than max bytes: ErrTooLarge.
 	Read(ctx context.Context, path string, max int64) (data []byte, version string, err error)
-	// Write replaces or creates atomically, keeping the mode; version "" skips the check, else ErrChanged when it differs.
+	// Write replaces or creates atomically (parent folders too), keeping the mode; version "" skips the check, VersionAbsent
+	// demands that there is no file yet, any other value gives ErrChanged when it differs.
 	Write(ctx context.Context, path string, data []byte, version string) error
 	Move(ctx context.Context, from, to string) error
 	List(ctx context.Context, path string) ([]fs.DirEntry, error)
 	Stat(ctx context.Context, path string) (fs.FileInfo, error)
-	// Walk visits regular files under path in lexical order, honouring ignore rules; fn gets slash paths relative to the workspace.
+	// Walk visits regular files under path in lexical order, honouring ignore rules; fn gets slash paths relative to the workspace
+	// (absolute outside it) and entries that implement Content; fs.SkipAll from fn ends the walk without an error.
 	Walk(ctx context.Context, path string, fn func(path string, d fs.DirEntry) error) error
 	// Resolve gives the cleaned, symlink-free absolute path (deepest existing ancestor resolved) for rules; it touches nothing.
 	Resolve(path string) string
+}
+
+// Content is a walked entry that can be read through the descriptor of its folder, without resolving its path again.
+type Content interface {
+	fs.DirEntry
+	// Read returns the whole content; larger than max bytes: ErrTooLarge.
+	Read(max int64) ([]byte, error)
 }
 
 // Shell runs a command line in the task's box.
@@ -79,8 +88,10 @@ type Result struct {
 type Env struct {
 	Files Files
 	Shell Shell
-	// Note keeps host facts of the run (todos, goal reports); nil outside a run.
+	// Note keeps host facts of the run (todos, goal reports, seen files); nil outside a run.
 	Note func(kind string, data json.RawMessage)
+	// Versions is shared by the tools of one run; nil: Builtins starts an empty one.
+	Versions *Versions
 }
 
 // Constructor builds a built-in for one run; it returns nil when the Env lacks what the tool needs.
@@ -93,6 +104,9 @@ func Register(c Constructor) { constructors = append(constructors, c) }
 
 // Builtins builds every registered tool that env can serve, in registration order.
 func Builtins(env Env) []Tool {
+	if env.Versions == nil {
+		env.Versions = NewVersions()
+	}
 	var out []Tool
 	for _, c := range constructors {
 		if t := c(env); t != nil {
