@@ -61,7 +61,7 @@ func TestContract(t *testing.T) {
 				{Name: "signed with another secret", Send: deliver(s, foreign), Status: 401},
 				{Name: "six minutes old", Send: deliver(s, stale), Status: 401},
 				{Name: "six minutes ahead", Send: deliver(s, late), Status: 401},
-				{Name: "over a megabyte", Send: deliver(s, slackd.JSON([]byte(`{"x":"` + strings.Repeat("y", 1<<20) + `"}`))), Status: 413},
+				{Name: "over a megabyte", Send: deliver(s, slackd.JSON([]byte(`{"x":"`+strings.Repeat("y", 1<<20)+`"}`))), Status: 413},
 				{Name: "no JSON", Send: deliver(s, slackd.JSON([]byte(`{"type":`))), Status: 400},
 				{Name: "an empty form", Send: deliver(s, slackd.Form(url.Values{})), Status: 400},
 				{Name: "another content type", Send: deliver(s, slackd.Delivery{ContentType: "text/plain", Body: []byte("hello")}), Status: 415},

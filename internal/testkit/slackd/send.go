@@ -219,3 +219,10 @@ func (v View) field() (block, action string) {
 	}
 	return "", ""
 }
+
+// Forge posts as another app, with this metadata.
+func (s *Server) Forge(channel, user, bot, metadata string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.posts = append(s.posts, &Post{Channel: channel, TS: s.stamp(), User: user, BotID: bot, Text: "forged", Metadata: json.RawMessage(metadata)})
+}

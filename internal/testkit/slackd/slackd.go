@@ -151,18 +151,29 @@ func (s *Server) Views() []View {
 // WaitPost waits until a post of the bot matches, for at most 10 s.
 func (s *Server) WaitPost(t testing.TB, what string, match func(Post) bool) Post {
 	t.Helper()
+	return wait(t, "post in Slack that shows "+what, s.dump, s.BotPosts, match)
+}
+
+// WaitWhisper waits until a single person was told what matches, for at most 10 s.
+func (s *Server) WaitWhisper(t testing.TB, what string, match func(Whisper) bool) Whisper {
+	t.Helper()
+	return wait(t, "private word that says "+what, func() string { return fmt.Sprint(s.Whispers()) }, s.Whispers, match)
+}
+
+func wait[T any](t testing.TB, what string, dump func() string, list func() []T, match func(T) bool) T {
+	t.Helper()
 	deadline := time.After(10 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		for _, p := range s.BotPosts() {
-			if match(p) {
-				return p
+		for _, x := range list() {
+			if match(x) {
+				return x
 			}
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("no post in Slack that shows %s; there are: %s", what, s.dump())
+			t.Fatalf("no %s; there are: %s", what, dump())
 		case <-tick.C:
 		}
 	}
