@@ -211,4 +211,5 @@ type DoorConfig struct {
 	Name   string
 	Decode func(any) error
 	Getenv func(string) string
+	Client *http.Client // for the platform's API; nil: one with a time limit of 30 s
 }
