@@ -69,12 +69,9 @@ func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
 	if len(c.Argv) == 0 {
 		return Result{}, errors.New("no command")
 	}
-	dir := c.Dir
-	if dir == "" {
-		dir = p.Workspace
-	}
-	if filepath.Clean(dir) != dir || !within(p.Workspace, dir) {
-		return Result{}, fmt.Errorf("directory %s is outside the workspace", dir)
+	dir, err := commandDir(p, c)
+	if err != nil {
+		return Result{}, err
 	}
 	uid, gid, drop, err := account(p.Workspace)
 	if err != nil {

@@ -82,9 +82,11 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 	waited := make(chan struct{})
 	go func() { defer close(waited); _ = cmd.Wait() }()
 
+	killed := false
 	select {
 	case <-waited:
 	case <-runCtx.Done():
+		killed = true
 		killBox(cmd.Process, child)
 		<-waited
 	}
@@ -99,7 +101,7 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
-	case runCtx.Err() != nil && code == nil:
+	case killed:
 		r.TimedOut, r.ExitCode = true, 128+int(syscall.SIGKILL)
 	case code == nil:
 		return Result{}, fmt.Errorf("the box did not start: %s", firstLine(string(r.Output)))

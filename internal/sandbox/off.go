@@ -18,13 +18,17 @@ func (offBox) Run(ctx context.Context, p Policy, c Command) (Result, error) {
 	if len(c.Argv) == 0 {
 		return Result{}, errors.New("run command: no command")
 	}
+	dir, err := commandDir(p, c)
+	if err != nil {
+		return Result{}, fmt.Errorf("run command: %w", err)
+	}
 	limits := p.Limits.withDefaults()
 	wall := wallFor(limits, c)
 	runCtx, cancel := context.WithTimeout(ctx, wall)
 	defer cancel()
 	mark := "REASONIX_CALL=" + callID()
 	cmd := exec.CommandContext(runCtx, c.Argv[0], c.Argv[1:]...)
-	cmd.Dir = c.Dir
+	cmd.Dir = dir
 	cmd.Env = append(append(append([]string{}, p.Env...), c.Env...), mark)
 	cmd.Stdin = c.Stdin
 	out := newCapture(limits.Output, c.Output)
@@ -33,7 +37,7 @@ func (offBox) Run(ctx context.Context, p Policy, c Command) (Result, error) {
 	ownGroup(cmd)
 	cmd.Cancel = func() error { return killTree(cmd.Process.Pid, mark) }
 	start := time.Now()
-	err := cmd.Run()
+	err = cmd.Run()
 	if cmd.Process != nil {
 		_ = killTree(cmd.Process.Pid, mark) // what it left behind ends with it
 	}
