@@ -4,7 +4,9 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 )
 
@@ -36,7 +38,7 @@ type Limits struct {
 // Command is one process tree in the box.
 type Command struct {
 	Argv   []string
-	Dir    string // absolute, inside the workspace
+	Dir    string // absolute, inside the workspace; empty for its root
 	Stdin  io.Reader
 	Output func([]byte) // live output, may be nil
 	Env    []string     // added to the policy's
@@ -60,3 +62,17 @@ type Box interface {
 
 // ErrUnavailable: no box can be had on this machine; the message names why and the mend.
 var ErrUnavailable = errors.New("no sandbox available")
+
+// commandDir is where the command starts: never the host's own working directory.
+func commandDir(p Policy, c Command) (string, error) {
+	if !filepath.IsAbs(p.Workspace) {
+		return "", fmt.Errorf("box policy: workspace %q is not absolute", p.Workspace)
+	}
+	if c.Dir == "" {
+		return p.Workspace, nil
+	}
+	if filepath.Clean(c.Dir) != c.Dir || !within(p.Workspace, c.Dir) {
+		return "", fmt.Errorf("directory %s is outside the workspace", c.Dir)
+	}
+	return c.Dir, nil
+}

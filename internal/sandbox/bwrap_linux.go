@@ -1,0 +1,156 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// bwrap is the full box: bubblewrap with namespaces of its own, no capabilities, and a system call filter.
+type bwrap struct {
+	program string
+}
+
+// Name is "bwrap".
+func (bwrap) Name() string { return "bwrap" }
+
+// Accounts is a box that can run a workspace's commands under an unprivileged account of its own.
+type Accounts interface {
+	// Account gives the uid and gid that must own the workspace with this id; ok is false when the host is not root and
+	// everything belongs to its own user.
+	Account(id string) (uid, gid int, ok bool)
+}
+
+// Account spreads workspaces over uids that no system hands out (60706 to 61183), so that one task's processes are not even the
+// same user as another's. A box runs as the owner of its workspace.
+func (bwrap) Account(id string) (int, int, bool) {
+	if os.Geteuid() != 0 {
+		return 0, 0, false
+	}
+	sum := uint32(2166136261) // FNV-1a
+	for _, b := range []byte(id) {
+		sum = (sum ^ uint32(b)) * 16777619
+	}
+	uid := 60706 + int(sum%478)
+	return uid, uid, true
+}
+
+// account is who the box runs as: the workspace's owner when the host is root, else the host's own user.
+func account(workspace string) (uid, gid int, drop bool, err error) {
+	uid, gid = os.Geteuid(), os.Getegid()
+	if uid != 0 {
+		return uid, gid, false, nil
+	}
+	info, err := os.Stat(workspace)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	return int(st.Uid), int(st.Gid), st.Uid != 0, nil
+}
+
+// Run runs the command and returns when its whole tree is gone. A command that could not be started is an error; one that
+// failed is a Result.
+func (b bwrap) Run(ctx context.Context, p Policy, c Command) (Result, error) {
+	r, err := b.run(ctx, p, c)
+	if err != nil {
+		return r, fmt.Errorf("run command in box: %w", err)
+	}
+	return r, nil
+}
+
+func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
+	if len(c.Argv) == 0 {
+		return Result{}, errors.New("no command")
+	}
+	dir, err := commandDir(p, c)
+	if err != nil {
+		return Result{}, err
+	}
+	uid, gid, drop, err := account(p.Workspace)
+	if err != nil {
+		return Result{}, err
+	}
+	mounts, missing, err := planMounts(p)
+	if err != nil {
+		return Result{}, err
+	}
+	release, err := shadows.hold(missing)
+	if err != nil {
+		return Result{}, err
+	}
+	defer release()
+	if err := clearTempPath(p, mounts); err != nil {
+		return Result{}, err
+	}
+	limits := p.Limits.withDefaults()
+	x := &execution{
+		program: b.program,
+		mounts:  append(identity(uid, gid, p.Home), mounts...),
+		private: p.Temp == "",
+		tail:    slices.Concat([]string{"--remount-ro", "/", "--remount-ro", "/dev", "--chdir", dir, "--"}, limited(limits, c.Argv)),
+		env:     slices.Concat(p.Env, c.Env),
+		stdin:   c.Stdin,
+		out:     newCapture(limits.Output, c.Output),
+		drop:    drop, uid: uid, gid: gid,
+	}
+	return x.supervise(ctx, wallFor(limits, c))
+}
+
+// clearTempPath removes links that a task may have left in its temp folder on the way to a workspace that lies below /tmp: a
+// mount would follow them.
+func clearTempPath(p Policy, mounts []mount) error {
+	if p.Temp == "" {
+		return nil
+	}
+	for _, m := range mounts {
+		rel, err := filepath.Rel("/tmp", m.dest)
+		if err != nil || rel == "." || !within("/tmp", m.dest) || (m.dest != p.Workspace && within(p.Workspace, m.dest)) {
+			continue
+		}
+		root, err := os.OpenRoot(p.Temp)
+		if err != nil {
+			return err
+		}
+		err = clearLinks(root, rel)
+		root.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func clearLinks(root *os.Root, rel string) error {
+	for at := rel; at != "."; at = filepath.Dir(at) {
+		if info, err := root.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			if err := root.Remove(at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// limited wraps argv so that the limits are set inside the box: the number of processes is then counted there and not over
+// everything the host's user runs. -p is dash's and busybox's letter for it, -u is bash's.
+func limited(l Limits, argv []string) []string {
+	script := "{ ulimit -p $1 || ulimit -u $1; ulimit -n $2; ulimit -f $3; ulimit -c 0; "
+	if l.MemoryBytes > 0 {
+		script += "ulimit -d " + strconv.FormatInt(l.MemoryBytes>>10, 10) + "; "
+	}
+	if l.CPUSeconds > 0 {
+		script += "ulimit -t " + strconv.Itoa(l.CPUSeconds) + "; "
+	}
+	script += `} 2>/dev/null; shift 3; exec "$@"`
+	return slices.Concat([]string{"/bin/sh", "-c", script, "sh", strconv.Itoa(l.Processes), strconv.Itoa(l.OpenFiles),
+		strconv.FormatInt(l.FileBytes/512, 10)}, argv)
+}
+
+const killGrace = 2 * time.Second

@@ -1,0 +1,117 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Config is the [sandbox] block as far as boxes are concerned.
+type Config struct {
+	Bash    string // "enforce" (default) or "off"
+	Backend string // "auto" (default) or "bwrap"
+	Network bool   // refused until the proxy is built
+	// Workspaces are folders that tasks can write: a backend's program is never taken from inside one of them.
+	Workspaces []string
+	Path       string // where to look for programs; empty: PATH of the process
+}
+
+// Report says, for people, what was found.
+type Report struct {
+	Mode     string   // enforce or off
+	Backend  string   // name of the box, empty when there is none
+	Program  string   // absolute path of the backend's program
+	Version  string   // of that program
+	Reason   string   // why there is no box
+	Mend     string   // what to do about it
+	Warnings []string // works, but should be known
+	Limits   []string // limits that hold in this box
+}
+
+// Detect finds a box and really runs a command in it. With Bash "off" it returns a box named "off" that confines nothing; on
+// Windows that is the only mode (Spec, section 5). Without a usable backend it returns ErrUnavailable, and the Report has
+// the reason and the mend.
+func Detect(ctx context.Context, cfg Config) (Box, Report, error) {
+	if cfg.Network {
+		return nil, Report{Mode: "enforce"}, fmt.Errorf("sandbox: network = true is not built yet: remove it, boxes have no network")
+	}
+	switch cfg.Bash {
+	case "", "enforce", "off":
+	default:
+		return nil, Report{}, fmt.Errorf("sandbox: bash = %q: use \"enforce\" or \"off\"", cfg.Bash)
+	}
+	switch cfg.Backend {
+	case "", "auto", "bwrap":
+	default:
+		return nil, Report{}, fmt.Errorf("sandbox: backend = %q: use \"auto\" or \"bwrap\"", cfg.Backend)
+	}
+	if cfg.Bash == "off" {
+		return offBox{}, Report{Mode: "off", Backend: "off", Warnings: []string{"commands run unconfined"}}, nil
+	}
+	return detect(ctx, cfg)
+}
+
+func unavailable(r Report) (Box, Report, error) {
+	r.Mode = "enforce"
+	return nil, r, fmt.Errorf("%w: %s; %s", ErrUnavailable, r.Reason, r.Mend)
+}
+
+// findProgram looks for name in path, but never in a relative folder, inside a workspace, or where somebody else can write.
+func findProgram(name, path string, workspaces []string) (string, []string) {
+	var skipped []string
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			skipped = append(skipped, fmt.Sprintf("%q: not an absolute folder", dir))
+			continue
+		}
+		file := filepath.Join(dir, name)
+		real, err := filepath.EvalSymlinks(file)
+		if err != nil {
+			continue
+		}
+		if why := distrust(file, real, workspaces); why != "" {
+			skipped = append(skipped, file+": "+why)
+			continue
+		}
+		return real, skipped
+	}
+	return "", skipped
+}
+
+func distrust(file, real string, workspaces []string) string {
+	for _, w := range workspaces {
+		if resolved, err := filepath.EvalSymlinks(w); err == nil {
+			w = resolved
+		}
+		if within(w, real) || within(w, file) {
+			return "inside a workspace"
+		}
+	}
+	for _, p := range []string{real, filepath.Dir(real), filepath.Dir(file)} {
+		info, err := os.Stat(p)
+		if err != nil {
+			return err.Error()
+		}
+		if info.Mode().Perm()&0o002 != 0 {
+			return p + " can be written by anybody"
+		}
+		if !ownedByUs(info) {
+			return p + " belongs to another user"
+		}
+	}
+	if info, err := os.Stat(real); err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
+		return "not an executable file"
+	}
+	return ""
+}
+
+// firstLine keeps an error message short enough for a report.
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if len(s) > 300 {
+		s = s[:300] + "…"
+	}
+	return s
+}

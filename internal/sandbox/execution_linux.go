@@ -1,0 +1,293 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// execution is one run of bubblewrap.
+type execution struct {
+	program  string
+	mounts   []mount
+	private  bool // no temp folder given: /tmp is in memory
+	tail     []string
+	env      []string
+	stdin    io.Reader
+	out      *capture
+	drop     bool // run as uid and gid
+	uid, gid int
+	files    []*os.File // given to bubblewrap from descriptor 3 on
+}
+
+// flags of every box; see docs/ARCHITECTURE.md for what each holds.
+var flags = []string{"--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+	"--disable-userns", "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--hostname", "box"}
+
+// status is what bubblewrap writes while it works; without an exit code the command never ran.
+type status struct {
+	ChildPID int  `json:"child-pid"`
+	ExitCode *int `json:"exit-code"`
+}
+
+// supervise runs on a thread of its own: the kernel ends bubblewrap when the thread that started it ends, and staged mounts
+// belong to that thread alone, which therefore is never reused.
+func (x *execution) supervise(ctx context.Context, wall time.Duration) (Result, error) {
+	type end struct {
+		r   Result
+		err error
+	}
+	done := make(chan end, 1)
+	go func() {
+		runtime.LockOSThread()
+		if !x.drop {
+			defer runtime.UnlockOSThread()
+		}
+		r, err := x.run(ctx, wall)
+		done <- end{r, err}
+	}()
+	e := <-done
+	return e.r, e.err
+}
+
+func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error) {
+	defer x.closeFiles()
+	cmd, out, stat, err := x.command()
+	if err != nil {
+		return Result{}, err
+	}
+	defer out.Close()
+	defer stat.Close()
+	runCtx, cancel := context.WithTimeout(ctx, wall)
+	defer cancel()
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return Result{}, err
+	}
+	x.closeFiles()
+	copied := make(chan struct{})
+	go func() { defer close(copied); _, _ = io.Copy(x.out, out) }()
+	child, ended := watch(stat)
+	waited := make(chan struct{})
+	go func() { defer close(waited); _ = cmd.Wait() }()
+
+	killed := false
+	select {
+	case <-waited:
+	case <-runCtx.Done():
+		killed = true
+		killBox(cmd.Process, child)
+		<-waited
+	}
+	awaitTree(child)
+	_ = out.SetReadDeadline(time.Now().Add(killGrace / 4)) // nobody is left; only what is buffered is still read
+	<-copied
+	_ = stat.SetReadDeadline(time.Now().Add(killGrace / 4))
+	code := <-ended
+
+	r := Result{Duration: time.Since(start)}
+	r.Output, r.Omitted = x.out.bytes()
+	switch {
+	case ctx.Err() != nil:
+		return r, ctx.Err()
+	case killed:
+		r.TimedOut, r.ExitCode = true, 128+int(syscall.SIGKILL)
+	case code == nil:
+		return Result{}, fmt.Errorf("the box did not start: %s", firstLine(string(r.Output)))
+	default:
+		r.ExitCode = *code
+	}
+	return r, nil
+}
+
+// command prepares bubblewrap with its pipes; the reading ends are returned.
+func (x *execution) command() (cmd *exec.Cmd, out, stat *os.File, err error) {
+	args, err := x.arguments()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	filter, err := filterProgram()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	filterFD, err := x.give(filter)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	stat, statW, err := os.Pipe()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	statFD := x.pass(statW)
+	out, outW, err := os.Pipe()
+	if err != nil {
+		stat.Close()
+		return nil, nil, nil, err
+	}
+	args = append(args, "--seccomp", filterFD, "--json-status-fd", statFD)
+	cmd = exec.Command(x.program, append(args, x.tail...)...)
+	cmd.Env = x.env
+	cmd.Dir = "/"
+	cmd.Stdin = x.stdin
+	cmd.Stdout, cmd.Stderr = outW, outW
+	cmd.ExtraFiles = x.files
+	cmd.WaitDelay = killGrace / 4
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	if x.drop {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(x.uid), Gid: uint32(x.gid)}
+	}
+	x.files = append(x.files, outW) // closed with the rest after the start; not in ExtraFiles
+	return cmd, out, stat, nil
+}
+
+func (x *execution) arguments() ([]string, error) {
+	args := append(append([]string{}, flags...), baseArgs()...)
+	if x.private {
+		args = append(args, "--size", strconv.Itoa(1<<30), "--perms", "1777", "--tmpfs", "/tmp")
+	}
+	mounts := x.mounts
+	if x.drop {
+		staged, err := stage(mounts)
+		if err != nil {
+			return nil, err
+		}
+		mounts = staged
+	}
+	for _, m := range mounts {
+		switch m.kind {
+		case bindRO:
+			args = append(args, "--ro-bind", m.src, m.dest)
+		case bindRW:
+			args = append(args, "--bind", m.src, m.dest)
+		case maskDir:
+			args = append(args, "--perms", "0000", "--tmpfs", m.dest, "--remount-ro", m.dest)
+		case maskFile, data:
+			fd, err := x.give([]byte(m.text))
+			if err != nil {
+				return nil, err
+			}
+			perms := "0444"
+			if m.kind == maskFile {
+				perms = "0000"
+			}
+			args = append(args, "--perms", perms, "--ro-bind-data", fd, m.dest)
+		}
+	}
+	return args, nil
+}
+
+// give hands content over in a pipe; it must fit the pipe's buffer of 64 KiB.
+func (x *execution) give(content []byte) (string, error) {
+	if len(content) > 60<<10 {
+		return "", errors.New("content for the box is too large")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer w.Close()
+	if _, err := w.Write(content); err != nil {
+		r.Close()
+		return "", err
+	}
+	return x.pass(r), nil
+}
+
+func (x *execution) pass(f *os.File) string {
+	x.files = append(x.files, f)
+	return strconv.Itoa(len(x.files) + 2)
+}
+
+func (x *execution) closeFiles() {
+	for _, f := range x.files {
+		f.Close()
+	}
+	x.files = nil
+}
+
+// watch reads bubblewrap's status: a handle of the box's first process as soon as it is known, and at the end the exit code.
+func watch(stat io.Reader) (child <-chan int, ended <-chan *int) {
+	c, e := make(chan int, 1), make(chan *int, 1)
+	go func() {
+		var code *int
+		dec := json.NewDecoder(bufio.NewReader(stat))
+		for {
+			var s status
+			if err := dec.Decode(&s); err != nil {
+				break
+			}
+			if s.ExitCode != nil {
+				code = s.ExitCode
+			}
+			if s.ChildPID > 0 {
+				if fd, err := unix.PidfdOpen(s.ChildPID, 0); err == nil {
+					c <- fd
+				}
+				close(c)
+				c = nil
+			}
+		}
+		if c != nil {
+			close(c)
+		}
+		e <- code
+	}()
+	return c, e
+}
+
+// killBox ends the first process of the pid namespace, and with it all others, also detached ones and those that ignore signals.
+func killBox(monitor *os.Process, child <-chan int) {
+	select {
+	case fd, ok := <-child:
+		if ok {
+			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+			_ = awaitExit(fd)
+			unix.Close(fd)
+		}
+	case <-time.After(killGrace / 4): // not even started
+	}
+	_ = monitor.Kill()
+}
+
+// awaitTree waits until the namespace is empty; killBox may have taken the handle already.
+func awaitTree(child <-chan int) {
+	fd, ok := <-child
+	if !ok {
+		return
+	}
+	defer unix.Close(fd)
+	if err := awaitExit(fd); err != nil {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		_ = awaitExit(fd)
+	}
+}
+
+var errStillThere = errors.New("process still there")
+
+func awaitExit(pidfd int) error {
+	deadline := time.Now().Add(killGrace / 2)
+	for {
+		left := time.Until(deadline)
+		if left <= 0 {
+			return errStillThere
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+		if err == nil && n > 0 {
+			return nil
+		}
+		if err != nil && err != unix.EINTR {
+			return err
+		}
+	}
+}

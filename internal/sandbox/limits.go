@@ -1,0 +1,40 @@
+package sandbox
+
+import "time"
+
+// Defaults fill every limit that is zero. Memory and CPU have no default: a race detector reserves terabytes of address
+// space and a build may use many CPU minutes; the wall time ends both.
+var Defaults = Limits{
+	Wall:      120 * time.Second, // bash_timeout_seconds of the Spec
+	Output:    32 << 10,
+	Processes: 512,
+	OpenFiles: 4096,
+	FileBytes: 8 << 30,
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Wall == 0 {
+		l.Wall = Defaults.Wall
+	}
+	if l.Output == 0 {
+		l.Output = Defaults.Output
+	}
+	if l.Processes == 0 {
+		l.Processes = Defaults.Processes
+	}
+	if l.OpenFiles == 0 {
+		l.OpenFiles = Defaults.OpenFiles
+	}
+	if l.FileBytes == 0 {
+		l.FileBytes = Defaults.FileBytes
+	}
+	return l
+}
+
+// wallFor is the shorter of the policy's and the command's limit; a command may only tighten.
+func wallFor(l Limits, c Command) time.Duration {
+	if c.Wall > 0 && c.Wall < l.Wall {
+		return c.Wall
+	}
+	return l.Wall
+}

@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+)
+
+// offBox runs commands unconfined, as the user asked with bash = "off". It still bounds time and output and ends the whole tree.
+type offBox struct{}
+
+// Name is "off": callers that need a real box look for it.
+func (offBox) Name() string { return "off" }
+
+func (offBox) Run(ctx context.Context, p Policy, c Command) (Result, error) {
+	if len(c.Argv) == 0 {
+		return Result{}, errors.New("run command: no command")
+	}
+	dir, err := commandDir(p, c)
+	if err != nil {
+		return Result{}, fmt.Errorf("run command: %w", err)
+	}
+	limits := p.Limits.withDefaults()
+	wall := wallFor(limits, c)
+	runCtx, cancel := context.WithTimeout(ctx, wall)
+	defer cancel()
+	mark := "REASONIX_CALL=" + callID()
+	cmd := exec.CommandContext(runCtx, c.Argv[0], c.Argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(append(append([]string{}, p.Env...), c.Env...), mark)
+	cmd.Stdin = c.Stdin
+	out := newCapture(limits.Output, c.Output)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.WaitDelay = time.Second // a child that holds the pipe cannot hold the call
+	ownGroup(cmd)
+	cmd.Cancel = func() error { return killTree(cmd.Process.Pid, mark) }
+	start := time.Now()
+	err = cmd.Run()
+	if cmd.Process != nil {
+		_ = killTree(cmd.Process.Pid, mark) // what it left behind ends with it
+	}
+	r := Result{Duration: time.Since(start), TimedOut: ctx.Err() == nil && runCtx.Err() != nil}
+	r.Output, r.Omitted = out.bytes()
+	if cmd.ProcessState == nil {
+		return r, fmt.Errorf("run command: %w", err)
+	}
+	r.ExitCode = exitCode(cmd.ProcessState)
+	if ctx.Err() != nil {
+		return r, fmt.Errorf("run command: %w", ctx.Err())
+	}
+	return r, nil
+}

@@ -1,0 +1,88 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reasonix/internal/tool"
+)
+
+// NewShell lets the bash tool run lines in box. policy is asked before each line, so that a plan's read-only window or a
+// granted directory counts at once; its Limits bound every line and a Command can only tighten the wall time.
+func NewShell(box Box, policy func() Policy) tool.Shell { return shell{box, policy} }
+
+type shell struct {
+	box    Box
+	policy func() Policy
+}
+
+// maxLine is what the kernel takes as one argument (MAX_ARG_STRLEN), less one byte.
+const maxLine = 128<<10 - 1
+
+func (s shell) Run(ctx context.Context, c tool.Command) (tool.Result, error) {
+	if strings.ContainsRune(c.Line, 0) {
+		return tool.Result{}, errors.New("run command: the line contains a NUL byte")
+	}
+	if len(c.Line) > maxLine {
+		return tool.Result{}, fmt.Errorf("run command: the line is longer than %d bytes; write it to a file and run that", maxLine)
+	}
+	p := s.policy()
+	dir, err := dirIn(p.Workspace, c.Dir)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("run command: %w", err)
+	}
+	r, err := s.box.Run(ctx, p, Command{Argv: []string{bashPath(), "-c", c.Line}, Dir: dir, Output: c.Output, Wall: c.Timeout})
+	return tool.Result{Output: string(r.Output), ExitCode: r.ExitCode, TimedOut: r.TimedOut, Omitted: r.Omitted,
+		Duration: r.Duration}, err
+}
+
+// dirIn resolves dir inside root; a symlink that leads out of root is refused like any other way out.
+func dirIn(root, dir string) (string, error) {
+	full := filepath.Join(root, dir)
+	if filepath.IsAbs(dir) {
+		full = filepath.Clean(dir)
+	}
+	if !within(root, full) {
+		return "", fmt.Errorf("%s: %w", dir, tool.ErrOutside)
+	}
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	rel, err := filepath.Rel(root, full)
+	if err != nil {
+		return "", err
+	}
+	info, err := r.Stat(rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("directory %s: %w", dir, fs.ErrNotExist)
+	}
+	if err != nil {
+		return "", fmt.Errorf("directory %s: %w (%v)", dir, tool.ErrOutside, err)
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory", dir)
+	}
+	return full, nil
+}
+
+// within tells whether path is root or below it; both must be clean and absolute.
+func within(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func bashPath() string {
+	for _, p := range []string{"/bin/bash", "/usr/bin/bash"} {
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+	}
+	return "bash"
+}

@@ -1,0 +1,208 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// stubborn are children that do not want to end.
+var stubborn = map[string]string{
+	"ignores SIGTERM":   "trap '' TERM HUP INT; MARK; while :; do sleep 1; done",
+	"detached":          "setsid sh -c 'trap \"\" TERM; sleep 300 # MARK' & MARK; sleep 300",
+	"double fork":       "(setsid sh -c 'setsid sleep 300 &' &) ; MARK; sleep 300",
+	"holds the pipe":    "sleep 300 & MARK; sleep 300",
+	"closed its output": "(exec >/dev/null 2>&1 </dev/null; setsid sleep 300) & MARK; sleep 300",
+}
+
+func TestInvariant08StopEndsTheWholeTree(t *testing.T) {
+	for name, line := range stubborn {
+		for _, kind := range []string{"bwrap", "off"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				r := newRoom(t)
+				if kind == "off" {
+					r.box = offBox{}
+				}
+				stopTree(t, r, line)
+			})
+		}
+	}
+}
+
+func stopTree(t *testing.T, r *room, line string) {
+	mark := "mark" + callID()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var stopped time.Time
+	line = strings.ReplaceAll(line, "MARK", ": "+mark+"; echo up")
+	_, err := r.box.Run(ctx, r.policy, Command{Argv: []string{"/bin/bash", "-c", line}, Env: []string{"TREE=" + mark}, Output: func(b []byte) {
+		if strings.Contains(string(b), "up") && stopped.IsZero() {
+			stopped = time.Now()
+			stop()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	if d := time.Since(stopped); d > 2*time.Second {
+		t.Errorf("stopping took %v", d)
+	}
+	if left := processesWith("TREE=" + mark); len(left) > 0 {
+		t.Errorf("still running: %v", left)
+	}
+}
+
+func TestInvariant08TimeoutEndsTheWholeTree(t *testing.T) {
+	r := newRoom(t)
+	r.policy.Limits.Wall = 300 * time.Millisecond
+	start := time.Now()
+	res := r.bash("trap '' TERM; setsid sleep 300 & sleep 300")
+	if !res.TimedOut || time.Since(start) > 2300*time.Millisecond {
+		t.Errorf("timed out %v after %v", res.TimedOut, time.Since(start))
+	}
+}
+
+func TestInvariant08WhatACommandLeavesBehindEndsWithIt(t *testing.T) {
+	for _, box := range []string{"bwrap", "off"} {
+		r := newRoom(t)
+		if box == "off" {
+			r.box = offBox{}
+		}
+		mark := "mark" + callID()
+		res, err := r.box.Run(context.Background(), r.policy, Command{Argv: []string{"/bin/bash", "-c", "setsid sleep 300 & echo done"}, Env: []string{"TREE=" + mark}})
+		if err != nil || res.ExitCode != 0 || !strings.Contains(string(res.Output), "done") || res.Duration > 3*time.Second {
+			t.Errorf("%s: %+v %v", box, res, err)
+		}
+		if left := processesWith("TREE=" + mark); len(left) > 0 {
+			t.Errorf("%s: still running: %v", box, left)
+		}
+	}
+}
+
+func processesWith(mark string) (out []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && strings.Contains(string(b), mark) {
+			cmd, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
+			out = append(out, filepath.Dir(f)+" "+strings.ReplaceAll(string(cmd), "\x00", " "))
+		}
+	}
+	return out
+}
+
+func TestBoxesLeaveNothingBehind(t *testing.T) {
+	r := newRoom(t)
+	r.repository()
+	r.must("true")
+	fds, mounts, tmp := count("/proc/self/fd"), read(t, "/proc/self/mountinfo"), count(os.TempDir())
+	for range 12 {
+		r.must("echo x > x; sleep 100 & true")
+	}
+	if n := count("/proc/self/fd"); n > fds {
+		t.Errorf("descriptors: %d, were %d", n, fds)
+	}
+	if read(t, "/proc/self/mountinfo") != mounts {
+		t.Error("mounts changed")
+	}
+	if n := count(os.TempDir()); n > tmp+1 {
+		t.Errorf("temp entries: %d, were %d", n, tmp)
+	}
+	if n := countProcesses("bwrap\x00--unshare-user"); n > 0 && len(processesWith("HOME="+r.policy.Home)) > 0 {
+		t.Error("processes are left")
+	}
+}
+
+func count(dir string) int {
+	entries, _ := os.ReadDir(dir)
+	return len(entries)
+}
+
+func TestBoxLimits(t *testing.T) {
+	r := newRoom(t)
+	r.policy.Limits.OpenFiles = 32
+	r.policy.Limits.FileBytes = 1 << 20
+	r.policy.Limits.MemoryBytes = 256 << 20
+	r.policy.Limits.CPUSeconds = 1
+	r.refused("head -c 3000000 /dev/zero > big")
+	if info, err := os.Stat(filepath.Join(r.policy.Workspace, "big")); err != nil || info.Size() > 1<<20 {
+		t.Errorf("file grew to %v, %v", info, err)
+	}
+	if out := r.must("ulimit -n; ulimit -d; ulimit -c"); out != "32\n262144\n0\n" {
+		t.Errorf("limits in the box: %q", out)
+	}
+	r.refused("ulimit -n 64")
+	start := time.Now()
+	if res := r.bash("while :; do :; done"); res.ExitCode == 0 || res.TimedOut || time.Since(start) > 10*time.Second {
+		t.Errorf("CPU limit: %+v", res)
+	}
+	res, err := r.box.Run(context.Background(), r.policy, Command{Argv: []string{"sleep", "60"}, Wall: 200 * time.Millisecond})
+	if err != nil || !res.TimedOut {
+		t.Errorf("wall of the command: %+v %v", res, err)
+	}
+}
+
+func TestBoxSaysWhyItDidNotStart(t *testing.T) {
+	r := newRoom(t)
+	for _, p := range []Policy{{}, {Workspace: "/"}, {Workspace: "rel"}, {Workspace: "/nowhere"}, {Workspace: r.policy.Workspace, Writable: []string{"/"}}, {Workspace: r.policy.Workspace, Readable: []string{"/nowhere/x"}}} {
+		if _, err := r.box.Run(context.Background(), p, Command{Argv: []string{"true"}}); err == nil {
+			t.Errorf("%+v: no error", p)
+		} else {
+			t.Log(err)
+		}
+	}
+	if res := r.bash("no-such-program-at-all"); res.ExitCode != 127 {
+		t.Errorf("missing program: %+v", res)
+	}
+	link := filepath.Join(r.policy.Workspace, ".mcp.json")
+	if err := os.Symlink(r.outside, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.box.Run(context.Background(), r.policy, Command{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), ".mcp.json") {
+		t.Errorf("a link in a protected place: %v", err)
+	}
+}
+
+func TestGitWorksInTheBox(t *testing.T) {
+	r := newRoom(t)
+	r.repository()
+	r.must(`set -e
+git checkout -q -b work
+echo a > a; git add -A; git commit -q -m a
+echo b > b; git add b; git commit -q -m b
+git checkout -q main; echo m > m; git add m; git commit -q -m m
+git checkout -q work; git rebase -q main
+git branch other; git branch -d other; git tag v1
+git stash list; echo c >> a; git stash -q; git stash pop -q; git restore a
+git merge -q --no-ff -m merge main || true
+git reset -q --hard HEAD~1; git clean -fdq; git gc -q; git fsck
+git worktree list; git log --oneline | cat; git status`)
+	if got := git(t, r.policy.Workspace, "log", "--format=%s", "work"); got != "a\nm\nfirst" {
+		t.Errorf("history: %q", got)
+	}
+}
+
+// Controls: the same attempts work without a box, in folders that are thrown away, so the stories above would notice.
+func TestControlsWithTheBoxOff(t *testing.T) {
+	python(t)
+	for name, line := range map[string]string{
+		"S01": "ln -s OUT/victim l; echo x > l && grep -q x OUT/victim",
+		"S10": "test -e /proc/" + itoa(os.Getpid()) + "/mem && tr '\\0' '\\n' < /proc/" + itoa(os.Getpid()) + "/cmdline | grep -q test",
+		"S12": "echo x > .git/hooks/post-checkout && git config core.fsmonitor /bin/true",
+		"S14": "git worktree add -q ../t2 && cd ../t2 && mkdir -p evil && echo gitdir: evil > .git",
+		"S17": "mv .git .g2 && mkdir -p .git/hooks && echo x > .git/config && echo x > .git/hooks/post-checkout",
+		"S32": "kill -0 " + itoa(os.Getpid()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t)
+			r.repository()
+			r.disown()
+			write(t, filepath.Join(r.outside, "victim"), "v")
+			r.box = offBox{}
+			r.must(strings.ReplaceAll(line, "OUT", r.outside))
+		})
+	}
+}
