@@ -1,0 +1,331 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reasonix/internal/agent"
+	"reasonix/internal/config"
+	"reasonix/internal/provider"
+	"reasonix/internal/redact"
+	"reasonix/internal/run"
+	"reasonix/internal/session"
+	"reasonix/internal/task"
+)
+
+// runFlags are the switches of a headless run.
+type runFlags struct {
+	format   string
+	posture  string
+	auto     bool
+	model    string
+	maxSteps int
+	dir      string
+	last     bool
+	resume   string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [flags] PROMPT",
+		Short: "One headless run in a folder, against any OpenAI-compatible model",
+		Long: `run works on the prompt in the current folder (or --dir) and streams the model's text. Nobody can be asked, so a call that would need
+a person is refused and the model adapts: -y lets ordinary writes and commands through, rules in [permissions] decide the rest.
+A prompt of "-" is read from standard input. ` + "`reasonix help exit-codes`" + ` lists the exit codes.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("say what to do: reasonix run \"make the failing test pass\"")}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), f, strings.Join(args, " ")) },
+	}
+	c.Flags().StringVar(&f.format, "output-format", "text", "text or json")
+	c.Flags().StringVar(&f.posture, "permission-mode", "", "ask, auto or yolo (default ask)")
+	c.Flags().BoolVarP(&f.auto, "auto", "y", false, "the same as --permission-mode auto")
+	c.Flags().StringVar(&f.model, "model", "", "provider, model or provider/model (default: default_model)")
+	c.Flags().IntVar(&f.maxSteps, "max-steps", 0, "most model calls, 0 = no limit")
+	c.Flags().StringVar(&f.dir, "dir", ".", "folder to work in")
+	c.Flags().BoolVar(&f.last, "continue", false, "go on with the last session of this folder")
+	c.Flags().StringVar(&f.resume, "resume", "", "go on with the session of this id")
+	return c
+}
+
+// result is the JSON form of a finished run.
+type result struct {
+	Type       string         `json:"type"`
+	Subtype    string         `json:"subtype"`
+	IsError    bool           `json:"is_error"`
+	DurationMS int64          `json:"duration_ms"`
+	NumTurns   int            `json:"num_turns"`
+	Result     string         `json:"result"`
+	SessionID  string         `json:"session_id"`
+	TotalCost  float64        `json:"total_cost"`
+	Currency   string         `json:"currency"`
+	Usage      provider.Usage `json:"usage"`
+}
+
+func (f *runFlags) check() error {
+	if f.format != "text" && f.format != "json" {
+		return usageError{fmt.Errorf("--output-format %q: use text or json", f.format)}
+	}
+	if f.auto && f.posture != "" && f.posture != "auto" {
+		return usageError{fmt.Errorf("-y and --permission-mode %s contradict each other", f.posture)}
+	}
+	if f.auto {
+		f.posture = "auto"
+	}
+	switch f.posture {
+	case "":
+		f.posture = "ask"
+	case "ask", "auto", "yolo":
+	default:
+		return usageError{fmt.Errorf("--permission-mode %q: use ask, auto or yolo", f.posture)}
+	}
+	if f.maxSteps < 0 {
+		return usageError{errors.New("--max-steps is a number of model calls, 0 or more")}
+	}
+	if f.last && f.resume != "" {
+		return usageError{errors.New("--continue and --resume exclude each other")}
+	}
+	return nil
+}
+
+func (a *app) run(ctx context.Context, f runFlags, prompt string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	if prompt == "-" {
+		data, err := io.ReadAll(io.LimitReader(a.in, 1<<20))
+		if err != nil {
+			return fmt.Errorf("read the prompt: %w", err)
+		}
+		prompt = string(data)
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return usageError{errors.New("the prompt is empty")}
+	}
+	started := time.Now()
+	out, err := a.runOnce(ctx, f, prompt)
+	out.DurationMS = time.Since(started).Milliseconds()
+	return a.tell(ctx, f, out, err)
+}
+
+// tell prints the result in the asked form and turns it into an exit code.
+func (a *app) tell(ctx context.Context, f runFlags, r result, err error) error {
+	code := exitOf(r.Subtype)
+	if err != nil {
+		r.Subtype, r.IsError, code = "error", true, ExitError
+		if ctx.Err() != nil {
+			r.Subtype, code = "interrupted", ExitInterrupted
+		}
+		r.Result = err.Error()
+	}
+	r.Type, r.IsError = "result", code != ExitDone
+	if f.format == "json" {
+		data, merr := json.Marshal(r)
+		if merr != nil {
+			return merr
+		}
+		fmt.Fprintln(a.out, string(data))
+	} else if code != ExitDone {
+		fmt.Fprintf(a.errs, "\nreasonix: %s\n", endText(r))
+	}
+	if code == ExitDone {
+		return nil
+	}
+	return exit{code}
+}
+
+var exits = map[string]int{"success": ExitDone, "question": ExitQuestion, "refused": ExitRefused, "budget": ExitBudget, "blocked": ExitBlocked, "interrupted": ExitInterrupted}
+
+func exitOf(subtype string) int {
+	if code, ok := exits[subtype]; ok {
+		return code
+	}
+	return ExitError
+}
+
+func endText(r result) string {
+	again := ""
+	if r.SessionID != "" {
+		again = fmt.Sprintf(" Go on with: reasonix run --resume %s \"…\"", r.SessionID)
+	}
+	switch r.Subtype {
+	case "question":
+		return "ended on a question that nobody here can answer." + again
+	case "refused":
+		return "ended because a call was refused. Allow it with -y, --permission-mode or a rule in [permissions]." + again
+	case "budget":
+		return "a limit was reached." + again
+	case "blocked":
+		return "the goal is blocked." + again
+	case "interrupted":
+		return "interrupted." + again
+	}
+	return r.Result
+}
+
+// runOnce assembles and drives one run; the result is filled as far as it got.
+func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, error) {
+	var r result
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return r, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return r, fmt.Errorf("--dir %s is not a folder", f.dir)
+	}
+	cfg, env, err := a.settings(filepath.Join(dir, "reasonix.toml"))
+	if err != nil {
+		return r, err
+	}
+	for _, w := range cfg.Warnings {
+		fmt.Fprintln(a.errs, "reasonix:", w)
+	}
+	model, err := a.openModel(cfg, env, f.model)
+	if err != nil {
+		return r, err
+	}
+	secrets := redact.New(secretsOf(cfg, env))
+	log, err := a.openSession(dir, f)
+	if err != nil {
+		return r, err
+	}
+	defer log.Close()
+	r.SessionID = log.ID()
+	spec, cleanup, err := a.terminalSpec(ctx, cfg, dir, f)
+	if err != nil {
+		return r, err
+	}
+	defer cleanup()
+	spec.Session, spec.Provider, spec.Redact = log, model.provider, secrets.String
+	spec.Prompt, spec.PromptKey = prompt, task.NewID("prompt")
+	shown := &terminal{app: a, quiet: f.format == "json", stream: secrets}
+	spec.Observe = shown.observe
+	out, err := run.Drive(ctx, spec)
+	shown.flush()
+	r.NumTurns, r.Usage, r.Result = out.Steps, out.Usage, secrets.String(out.Text)
+	cost, currency := model.price(out.Usage)
+	r.TotalCost, r.Currency = float64(cost)/1e6, currency
+	if err != nil {
+		return r, errors.New(secrets.String(err.Error()))
+	}
+	r.Subtype = subtypeOf(out)
+	if out.Stop == agent.StopPending {
+		r.Result = strings.TrimSpace(r.Result + "\n\n" + secrets.String(out.Pending[0].Text))
+		if !shown.quiet {
+			fmt.Fprintln(a.out, secrets.String(out.Pending[0].Text))
+		}
+	}
+	return r, nil
+}
+
+func subtypeOf(out run.Outcome) string {
+	switch out.Stop {
+	case agent.StopDone:
+		if out.LastRefused {
+			return "refused"
+		}
+		return "success"
+	case agent.StopPending:
+		if k := out.Pending[0].Kind; k == "question" || k == "plan" {
+			return "question"
+		}
+		return "refused"
+	case agent.StopSteps, agent.StopBudget:
+		return "budget"
+	case agent.StopBlocked:
+		return "blocked"
+	case agent.StopInterrupted:
+		return "interrupted"
+	}
+	return "error"
+}
+
+// openSession makes a new transcript for the folder, or opens the one that the flags name.
+func (a *app) openSession(dir string, f runFlags) (*session.File, error) {
+	home, err := config.Home(a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(home, "sessions", folderName(dir))
+	id := f.resume
+	if f.last {
+		if id, err = session.Newest(folder); err != nil {
+			return nil, fmt.Errorf("--continue: no session of this folder: %w", err)
+		}
+	}
+	if id == "" {
+		id = task.NewID("run")
+	} else if _, err := os.Stat(filepath.Join(folder, id+".jsonl")); err != nil || strings.ContainsAny(id, `/\`) {
+		return nil, fmt.Errorf("--resume: there is no session %s of this folder", id)
+	}
+	return session.OpenFile(filepath.Join(folder, id+".jsonl"))
+}
+
+// folderName is a readable, unique name for a folder's sessions.
+func folderName(dir string) string {
+	return filepath.Base(dir) + "-" + shortHash(dir)
+}
+
+// terminal shows a run to the person who started it: the model's text on standard output, what it does on standard error.
+type terminal struct {
+	*app
+	quiet  bool
+	stream *redact.Redactor
+	mu     sync.Mutex
+	inText bool
+}
+
+func (t *terminal) observe(o agent.Observation) {
+	if t.quiet {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch o.Kind {
+	case "text":
+		fmt.Fprint(t.out, visible(o.Text))
+		t.inText = true
+	case "call":
+		t.breakLine()
+		fmt.Fprintf(t.errs, "• %s %s\n", o.Tool, visible(oneLine(o.Text)))
+	case "result":
+		if !o.OK {
+			fmt.Fprintf(t.errs, "  %s\n", visible(oneLine(o.Text)))
+		}
+	}
+}
+
+func (t *terminal) breakLine() {
+	if t.inText {
+		fmt.Fprintln(t.out)
+		t.inText = false
+	}
+}
+
+func (t *terminal) flush() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.breakLine()
+}
+
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 160 {
+		return string(r[:159]) + "…"
+	}
+	return s
+}

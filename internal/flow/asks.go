@@ -1,0 +1,238 @@
+package flow
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"reasonix/internal/agent"
+	"reasonix/internal/approval"
+	"reasonix/internal/budget"
+	"reasonix/internal/chat"
+	"reasonix/internal/permission"
+	"reasonix/internal/task"
+)
+
+// Choices of asks. Answers of the approval kinds map to the agent's allow, deny and answer.
+const (
+	choiceAllow   = "allow"
+	choiceSession = "allow-session"
+	choiceAlways  = "allow-always"
+	choiceDeny    = "deny"
+	choiceAnswer  = "answer"
+	choiceRaise   = "raise"
+	choiceGoOn    = "continue"
+	choiceEnd     = "cancel"
+)
+
+// newAsk is the frame that every kind of ask shares.
+func newAsk(t task.Task, kind approval.Kind, title string, now time.Time) approval.Ask {
+	a := approval.Ask{ID: approval.NewID(), TaskID: t.ID, Kind: kind, State: approval.StateOpen, Title: title, Rules: t.Spec.Asks, Created: now}
+	if t.Spec.Expire > 0 {
+		a.Expires = now.Add(t.Spec.Expire)
+	}
+	return a
+}
+
+// askFor words a pending call for people.
+func askFor(t task.Task, p agent.Pending, now time.Time) approval.Ask {
+	kind := approval.Kind(p.Kind)
+	a := newAsk(t, kind, p.Title, now)
+	a.CallID, a.Digest = p.CallID, p.Digest
+	if kind == approval.KindQuestion {
+		a.Text, a.Choices = p.Text, questionChoices(p)
+		return a
+	}
+	if a.Title == "" {
+		a.Title = "Approve " + p.Tool + "?"
+	}
+	a.Blocks = []chat.Block{actionBlock(p)}
+	a.Fields = []chat.Field{{Label: "Tool", Value: p.Tool}, {Label: "Why it is asked", Value: p.Decision.Reason}}
+	if p.Decision.Class != "" && p.Decision.Class != permission.Plain {
+		a.Fields = append(a.Fields, chat.Field{Label: "Class", Value: strings.TrimSpace(string(p.Decision.Class) + " " + p.Decision.Offending)})
+	}
+	if p.Tree.Hash != "" {
+		a.Fields = append(a.Fields, chat.Field{Label: "Acts on", Value: "workspace " + short(p.Tree.Hash) + " at " + short(p.Tree.Head)})
+	}
+	if p.Drift != "" {
+		a.Text = "What this acts on has changed since it was asked first, so it is asked again. The difference stands below."
+		a.Blocks = append(a.Blocks, chat.Block{Name: "difference.diff", Lang: "diff", Text: p.Drift})
+	}
+	a.Choices = approvalChoices(p)
+	return a
+}
+
+func short(hash string) string { return hash[:min(12, len(hash))] }
+
+// actionBlock is the action, whole: a command as it would run, anything else as its arguments.
+func actionBlock(p agent.Pending) chat.Block {
+	var bash struct {
+		Command string `json:"command"`
+	}
+	if p.Tool == "bash" && json.Unmarshal(p.Args, &bash) == nil && bash.Command != "" {
+		return chat.Block{Name: "command.sh", Lang: "bash", Text: bash.Command}
+	}
+	if p.Text != "" {
+		return chat.Block{Name: p.Tool + ".txt", Text: p.Text}
+	}
+	return chat.Block{Name: p.Tool + ".json", Lang: "json", Text: string(p.Args)}
+}
+
+func questionChoices(p agent.Pending) []approval.Choice {
+	var out []approval.Choice
+	for i, o := range p.Options {
+		out = append(out, approval.Choice{ID: fmt.Sprintf("option-%d", i+1), Label: o})
+	}
+	return append(out, approval.Choice{ID: choiceAnswer, Label: "Answer", Input: true})
+}
+
+func approvalChoices(p agent.Pending) []approval.Choice {
+	out := []approval.Choice{{ID: choiceAllow, Label: "Approve once", Style: "primary", Consent: true}}
+	if len(p.Offers) > 0 {
+		rule := p.Offers[0]
+		out = append(out,
+			approval.Choice{ID: choiceSession, Label: "Allow " + rule + " in this task", Grant: rule, Consent: true},
+			approval.Choice{ID: choiceAlways, Label: "Always allow " + rule + " on this route", Grant: rule, Consent: true})
+	}
+	return append(out, approval.Choice{ID: choiceDeny, Label: "Deny", Style: "danger"})
+}
+
+// limitAsk offers a raise when a limit is reached.
+func limitAsk(t task.Task, limit string, now time.Time) approval.Ask {
+	a := newAsk(t, approval.KindBudget, "The task reached a limit", now)
+	a.Text = fmt.Sprintf("The task stopped at %s. It continues at the same point when the limit is raised.", limit)
+	a.Fields = []chat.Field{{Label: "Spent", Value: fmt.Sprintf("%d model calls, %d tokens, %s running", t.Spent.Steps, t.Spent.Tokens, t.Spent.Time.Round(time.Second))}}
+	a.Choices = []approval.Choice{
+		{ID: choiceRaise, Label: "Raise by the same amount", Style: "primary", Consent: true},
+		{ID: choiceEnd, Label: "End the task", Style: "danger"},
+	}
+	return a
+}
+
+// stuckAsk is for a goal that reported blocked, and for trouble that a person can mend.
+func stuckAsk(t task.Task, kind approval.Kind, title, why string, now time.Time) approval.Ask {
+	a := newAsk(t, kind, title, now)
+	a.Text = why
+	a.Choices = []approval.Choice{
+		{ID: choiceGoOn, Label: "Continue", Style: "primary"},
+		{ID: choiceAnswer, Label: "Continue with an answer", Input: true},
+		{ID: choiceEnd, Label: "End the task", Style: "danger"},
+	}
+	return a
+}
+
+// decided says what a verdict means for the task and which posts follow. It is pure.
+func decided(v approval.Verdict, t task.Task) Judged {
+	j := Judged{Verdict: v}
+	switch v.Kind {
+	case approval.Counted:
+		j.Posts = []NewPost{votedPost(v.Ask, t)}
+	case approval.Accepted:
+		a := v.Ask
+		word := fmt.Sprintf("**%s** by %s.", labelOf(a), a.Answer.Person)
+		if a.Answer.Text != "" {
+			word += " " + a.Answer.Text
+		}
+		j.Posts = []NewPost{settledPost(a, t, word)}
+		effects(&j, a, t)
+	}
+	return j
+}
+
+func effects(j *Judged, a approval.Ask, t task.Task) {
+	switch a.Answer.Choice {
+	case choiceEnd:
+		j.Cancel, j.Result = true, "Ended by "+a.Answer.Person+"."
+		j.Posts = append(j.Posts, finalPost(t, "cancelled", j.Result, nil, ""))
+	case choiceRaise:
+		j.Alter = func(t *task.Task) {
+			t.Spec.Limits, t.Spec.MaxSteps = raised(t.Spec.Limits, t.Spent), raisedSteps(t.Spec.MaxSteps, t.Spent.Steps)
+		}
+	case choiceSession:
+		j.Grants = []Grant{{TaskID: t.ID, Rule: a.Answer.Grant, By: a.Answer.Person, AskID: a.ID, At: a.Answer.At}}
+	case choiceAlways:
+		j.Grants = []Grant{{Route: t.Spec.Route, Rule: a.Answer.Grant, By: a.Answer.Person, AskID: a.ID, At: a.Answer.At}}
+	}
+}
+
+// raised gives every limit that has been reached the same amount again, on top of what is spent.
+func raised(l budget.Limits, s budget.Spent) budget.Limits {
+	if l.Tokens > 0 && s.Tokens >= l.Tokens {
+		l.Tokens += max(l.Tokens, s.Tokens)
+	}
+	if l.Cost > 0 && s.Cost >= l.Cost {
+		l.Cost += max(l.Cost, s.Cost)
+	}
+	if l.Steps > 0 && s.Steps >= l.Steps {
+		l.Steps += max(l.Steps, s.Steps)
+	}
+	if l.Time > 0 && s.Time >= l.Time {
+		l.Time += max(l.Time, s.Time)
+	}
+	return l
+}
+
+func raisedSteps(limit, spent int) int {
+	if limit > 0 && spent >= limit {
+		return limit + max(limit, spent)
+	}
+	return limit
+}
+
+func labelOf(a approval.Ask) string {
+	for _, c := range a.Choices {
+		if c.ID == a.Answer.Choice {
+			return c.Label
+		}
+	}
+	return a.Answer.Choice
+}
+
+// answersOf are the decisions that the agent continues with.
+func answersOf(asks []approval.Ask) []agent.Answer {
+	var out []agent.Answer
+	for _, a := range asks {
+		if a.CallID == "" || a.Answer == nil || a.State == approval.StateOpen {
+			continue
+		}
+		out = append(out, agent.Answer{CallID: a.CallID, AskID: a.ID, Choice: agentChoice(a), Text: answerText(a), By: a.Answer.Person, Digest: a.Digest})
+	}
+	return out
+}
+
+func agentChoice(a approval.Ask) string {
+	switch c := a.Answer.Choice; {
+	case c == choiceAllow || c == choiceSession || c == choiceAlways:
+		return "allow"
+	case c == choiceDeny:
+		return "deny"
+	case strings.HasPrefix(c, "option-"):
+		return "answer"
+	default:
+		return c
+	}
+}
+
+func answerText(a approval.Ask) string {
+	if strings.HasPrefix(a.Answer.Choice, "option-") {
+		return labelOf(a)
+	}
+	return a.Answer.Text
+}
+
+// notesOf tell the model what people said to asks that no call waits for; each is appended once.
+func notesOf(asks []approval.Ask) []agent.Steer {
+	var out []agent.Steer
+	for _, a := range asks {
+		if a.CallID != "" || a.Answer == nil || a.Kind == approval.KindBudget || a.Answer.Choice == choiceEnd {
+			continue
+		}
+		text := "The host: a person looked at what stopped the task and says to continue."
+		if a.Answer.Text != "" {
+			text = "The host: a person looked at what stopped the task and answered: " + a.Answer.Text
+		}
+		out = append(out, agent.Steer{Key: "ask:" + a.ID, Text: text})
+	}
+	return out
+}
