@@ -54,7 +54,7 @@ const (
 	HookBlocks HookVerdict = "blocks"
 )
 
-// Path is one path of a call: as written, and cleaned with symlinks resolved. Root is the workspace root that relative rules start from.
+// Path is one path of a call: as written, and cleaned with symlinks resolved (absolute; empty when nobody resolved it).
 type Path struct {
 	Raw      string
 	Resolved string
@@ -65,8 +65,13 @@ type Call struct {
 	Tool     string // canonical tool id: bash, write_file, mcp__server__tool
 	Args     json.RawMessage
 	ReadOnly bool
-	Paths    []Path // every path that the call touches
-	Root     string // absolute workspace root
+	Paths    []Path // every path that the call touches; when empty they are read from Args
+	Root     string // absolute workspace root, which relative rules and paths start from
+	RealRoot string // Root free of symlinks; empty: the same
+	// WriteRoots are absolute folders besides Root that may be written ([sandbox].allow_write, grants).
+	WriteRoots []string
+	// Managed are absolute paths of the host's own configuration; a change there always needs a person.
+	Managed []string
 }
 
 // Situation is everything besides the rules that the decision depends on.
@@ -84,5 +89,18 @@ type Decision struct {
 	Offending string  `json:"offending,omitempty"` // the part of the line that decided the class
 	Rule      string  `json:"rule,omitempty"`      // text of the rule that decided
 	Source    string  `json:"source,omitempty"`    // file:line of that rule
+	Kind      Kind    `json:"kind,omitempty"`      // what is asked, when somebody is asked or would have to be
 	Reason    string  `json:"reason"`
 }
+
+// Kind is what a person is asked.
+type Kind string
+
+// The kinds of question.
+const (
+	KindApproval Kind = "approval" // may this call run
+	KindPlan     Kind = "plan"     // is this the plan
+	KindQuestion Kind = "question" // the model asks something
+	KindWrite    Kind = "write"    // may it write outside the roots
+	KindConfig   Kind = "config"   // may it change managed configuration
+)

@@ -1,0 +1,362 @@
+package permission
+
+import "strings"
+
+// toolJudges looks into everyday programs whose options start other programs.
+var toolJudges = map[string]judge{
+	"git":                              (*walker).git,
+	"go":                               (*walker).golang,
+	"make gmake gnumake bmake":         (*walker).make,
+	"tar gtar bsdtar":                  (*walker).tar,
+	"sort gsort":                       argv("sort packs with a program", "--compress-program"),
+	"rg":                               (*walker).ripgrep,
+	"ag ugrep":                         spawning("unpacks with programs from PATH", "-z", "--search-zip", "--decompress"),
+	"man":                              (*walker).man,
+	"ssh autossh mosh":                 (*walker).ssh,
+	"scp sftp":                         (*walker).scp,
+	"rsync":                            (*walker).rsync,
+	"wget":                             argv("wget asks a program", "--use-askpass"),
+	"svn":                              argv("svn starts a program", "--diff-cmd", "--diff3-cmd", "--editor-cmd"),
+	"install ginstall":                 argv("install starts a program", "--strip-program"),
+	"cargo":                            contains("a setting that names a program", "wrapper", "runner", "linker"),
+	"npm pnpm yarn":                    (*walker).npm,
+	"npx pnpx bunx":                    (*walker).npx,
+	"mvn gradle gradlew mvnw ant":      spawning("runs build code that the line names", "-I", "--init-script"),
+	"docker podman nerdctl kubectl oc": runner(),
+	"uv uvx poetry pipenv pdm hatch rye pixi conda mamba pipx":  runner("run", "tool", "exec"),
+	"bundle bundler rbenv pyenv mise asdf volta nvm fnm dotenv": runner("exec", "run"),
+	"cmake ctest":   runner("env"),
+	"perf coverage": runner("record", "stat", "run"),
+}
+
+// argv is for options whose value is a program, run without a shell.
+func argv(why string, options ...string) judge {
+	return func(w *walker, words []word) {
+		for i, x := range words[1:] {
+			if x.text == "--" {
+				return
+			}
+			name, value, has := strings.Cut(x.text, "=")
+			for _, o := range options {
+				if name != o && !(len(name) > 4 && strings.HasPrefix(o, name)) {
+					continue
+				}
+				v := word{text: value, masked: value, src: x.src, traits: x.traits}
+				if !has && i+2 < len(words) {
+					v = words[i+2]
+				}
+				w.named(v, why)
+			}
+		}
+	}
+}
+
+// spawning is for options that make the program start others by itself.
+func spawning(why string, options ...string) judge {
+	return func(w *walker, words []word) {
+		for _, x := range words[1:] {
+			for _, o := range options {
+				if x.text == o || strings.HasPrefix(x.text, o+"=") || len(o) == 2 && isCluster(x.text, o[1]) {
+					w.raise(DynamicOrdinary, x.src, why)
+				}
+			}
+		}
+	}
+}
+
+func isCluster(s string, letter byte) bool {
+	return len(s) > 1 && s[0] == '-' && s[1] != '-' && strings.IndexByte(s, letter) > 0
+}
+
+// runner is for programs that run one of their later words as a program, in a place of their own: shells and
+// interpreters among the words are judged, and what follows the verb is shown to deny and ask.
+func runner(verbs ...string) judge {
+	return func(w *walker, words []word) {
+		w.innerShells(words)
+		for i := 1; i < len(words); i++ {
+			for _, v := range verbs {
+				if words[i].text == v {
+					w.afterVerb(words[i+1:])
+					return
+				}
+			}
+		}
+	}
+}
+
+// afterVerb records, for deny and ask, the program that follows options.
+func (w *walker) afterVerb(rest []word) {
+	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
+		end := rest[0].text == "--"
+		rest = rest[1:]
+		if end {
+			break
+		}
+	}
+	if len(rest) > 0 {
+		w.part(SimpleCommand{Words: texts(rest), Seen: true})
+	}
+}
+
+// innerShells judges the first shell or interpreter among the words.
+func (w *walker) innerShells(words []word) {
+	for i := 1; i < len(words); i++ {
+		base := strings.ToLower(baseName(words[i].text))
+		if words[i].dynamic() || strings.HasPrefix(base, "-") || !codeRunner(base) {
+			continue
+		}
+		if i == len(words)-1 && !shellNames[base] {
+			return // an image or a package of that name
+		}
+		w.program(words[i:], false)
+		return
+	}
+}
+
+var shellNames = set("sh bash dash zsh ksh ash fish csh tcsh")
+
+// codeRunner tells that a name is a shell, an interpreter or awk and the like.
+func codeRunner(base string) bool {
+	trimmed := strings.TrimRight(base, "0123456789.")
+	return runnerNames[base] || trimmed != "" && runnerNames[trimmed]
+}
+
+var runnerNames = set(`sh bash dash zsh ksh ash fish csh tcsh busybox pwsh powershell cmd python pypy ipython node nodejs deno bun perl ruby php lua luajit
+	env sudo timeout nice nohup xargs awk sed eval tclsh Rscript julia find su`)
+
+func (w *walker) golang(words []word) {
+	for i := 1; i < len(words); i++ {
+		x := words[i]
+		t := strings.TrimPrefix(x.text, "-")
+		if t == x.text {
+			if x.text == "env" {
+				w.goEnv(words[i:])
+				return
+			}
+			continue
+		}
+		t = strings.TrimPrefix(t, "-")
+		name, value, has := strings.Cut(t, "=")
+		switch name {
+		case "exec", "toolexec", "vettool", "compiler":
+		case "args", "":
+			return
+		default:
+			continue
+		}
+		v := word{text: value, masked: value, src: x.src, traits: x.traits}
+		if !has && i+1 < len(words) {
+			v = words[i+1]
+		}
+		if name != "compiler" || v.text != "gc" && v.text != "gccgo" {
+			w.named(v, "go hands its work to a program")
+		}
+	}
+}
+
+func (w *walker) goEnv(words []word) {
+	for _, x := range words[1:] {
+		if name, _, ok := splitAssign(x.text); ok {
+			w.raise(DynamicOrdinary, x.src, "an assignment")
+			w.assigned(name, x.src, "")
+		}
+	}
+}
+
+func (w *walker) make(words []word) {
+	for i, x := range words[1:] {
+		name, value, has := strings.Cut(x.text, "=")
+		switch {
+		case strings.Contains(x.masked, "$(") || strings.Contains(x.masked, "${") || strings.Contains(x.text, "!="):
+			w.raiseOpaque(x.src, "make expands this and can run a shell")
+		case len(name) > 3 && strings.HasPrefix("--eval", name), x.text == "-E":
+			w.raiseOpaque(phrase(words), "make evaluates this")
+		case (name == "-f" || longIs(name, "--file") || longIs(name, "--makefile")) && (value == "-" || i+2 < len(words) && fromInput(words[i+2].text)), x.text == "-f-":
+			w.raiseOpaque(phrase(words), "make reads its program from its input")
+		case has && strings.TrimRight(name, ":?+") == "SHELL":
+			w.shellOrNamed(word{text: value, masked: value, src: x.src, traits: x.traits}, "every recipe line goes to this program")
+		case has && strings.TrimRight(name, ":?+") == ".SHELLFLAGS", has && strings.TrimRight(name, ":?+") == "MAKEFLAGS":
+			w.raiseOpaque(x.src, "make hands its recipes to something else")
+		}
+	}
+}
+
+func (w *walker) tar(words []word) {
+	for i, x := range words[1:] {
+		name, value, has := strings.Cut(x.text, "=")
+		v := word{text: value, masked: value, src: x.src, traits: x.traits}
+		if !has && i+2 < len(words) {
+			v = words[i+2]
+		}
+		switch {
+		case len(name) > 5 && strings.HasPrefix("--to-command", name), longOf(name, "--info-script", 6), longOf(name, "--new-volume-script", 6), longOf(name, "--rsh-command", 5),
+			longOf(name, "--rmt-command", 5):
+			w.shellString(v, "tar hands this to a shell")
+		case longOf(name, "--checkpoint-action", 12) && (strings.Contains(v.text, "exec") || v.dynamic()):
+			w.raiseOpaque(phrase(words), "tar hands this to a shell")
+		case longOf(name, "--use-compress-program", 6):
+			w.shellOrNamed(v, "tar packs with a program")
+		case isCluster(x.text, 'I') && strings.HasSuffix(x.text, "I") && i+2 < len(words):
+			w.shellOrNamed(words[i+2], "tar packs with a program")
+		case strings.HasPrefix(x.text, "-I") && len(x.text) > 2:
+			v.text = x.text[2:]
+			w.shellOrNamed(v, "tar packs with a program")
+		case isCluster(x.text, 'F') && strings.HasSuffix(x.text, "F") && i+2 < len(words):
+			w.shellString(words[i+2], "tar hands this to a shell")
+		}
+	}
+}
+
+func longOf(given, full string, least int) bool {
+	return len(given) >= least && strings.HasPrefix(full, given)
+}
+
+func (w *walker) ripgrep(words []word) {
+	argv("rg starts a program for every file", "--pre", "--hostname-bin")(w, words)
+	for _, x := range words[1:] {
+		if x.text == "--" {
+			return
+		}
+		if x.text == "--search-zip" || isCluster(x.text, 'z') && !strings.ContainsAny(x.text[:strings.IndexByte(x.text, 'z')], "efgtTmABCEMrjd") {
+			w.raise(DynamicOrdinary, x.src, "unpacks with programs from PATH")
+		}
+	}
+}
+
+func (w *walker) man(words []word) {
+	opts, _, _ := grammar{valued: "PpCRLmMSserEH", flags: "adDfhikKlwWtTXZ7?uIV", long: set("--pager --preprocessor --html --config-file"), permute: true}.parse(words)
+	for _, o := range opts {
+		if o.name == "-P" || longOf(o.name, "--pager", 4) || o.name == "-H" || longOf(o.name, "--html", 4) {
+			w.shellOrNamed(o.value, "man shows its page with a program")
+		}
+	}
+}
+
+var sshGrammar = grammar{valued: "BbcDEeFIiJLlmOoPpRSWw", flags: "1246AaCfGgKkMNnqsTtVvXxYy"}
+
+// sshOption judges -o name=value.
+func (w *walker) sshOption(v word) {
+	name := strings.ToLower(v.text)
+	for _, k := range []string{"proxycommand", "localcommand", "knownhostscommand", "permitlocalcommand", "include", "match", "proxyusefdpass", "pkcs11provider", "securitykeyprovider", "xauthlocation"} {
+		if strings.HasPrefix(name, k) {
+			w.raiseOpaque(v.src, "ssh hands this to a shell")
+		}
+	}
+}
+
+func (w *walker) ssh(words []word) {
+	opts, first, ok := sshGrammar.parse(words)
+	for _, o := range opts {
+		switch o.name {
+		case "-o":
+			w.sshOption(o.value)
+		case "-I", "-F":
+			w.raise(HumanRequired, phrase(words), "settings that can run a program")
+		}
+	}
+	if !ok {
+		w.raiseOpaque(phrase(words), "options of ssh that are not understood")
+		return
+	}
+	if first+1 < len(words) { // options may stand behind the host too
+		rest := append([]word{words[0]}, words[first+1:]...)
+		more, n, _ := sshGrammar.parse(rest)
+		for _, o := range more {
+			if o.name == "-o" {
+				w.sshOption(o.value)
+			}
+		}
+		if n < len(rest) {
+			line := word{text: strings.Join(texts(rest[n:]), " "), src: phrase(words)}
+			for _, x := range rest[n:] {
+				line.traits |= x.traits
+			}
+			w.shellString(line, "a line for a shell on another machine")
+		}
+	}
+}
+
+func (w *walker) scp(words []word) {
+	opts, _, _ := grammar{valued: "cDFiJloPSXbBR", flags: "346ABCOpqrTvafN", permute: true}.parse(words)
+	for _, o := range opts {
+		switch o.name {
+		case "-o":
+			w.sshOption(o.value)
+		case "-S", "-D":
+			w.named(o.value, "a program for the connection")
+		}
+	}
+}
+
+func (w *walker) rsync(words []word) {
+	for i, x := range words[1:] {
+		name, value, has := strings.Cut(x.text, "=")
+		v := word{text: value, masked: value, src: x.src, traits: x.traits}
+		if !has && i+2 < len(words) {
+			v = words[i+2]
+		}
+		switch {
+		case name == "--rsync-path":
+			w.raiseOpaque(phrase(words), "a line for a shell on another machine")
+		case name == "--rsh" || isCluster(x.text, 'e') && strings.HasSuffix(x.text, "e") && !has:
+			w.named(v, "rsync connects with a program")
+		case isCluster(x.text, 'e') && strings.IndexByte(x.text, 'e') < len(x.text)-1:
+			v.text = x.text[strings.IndexByte(x.text, 'e')+1:]
+			w.named(v, "rsync connects with a program")
+		}
+	}
+}
+
+func (w *walker) npm(words []word) {
+	for i, x := range words[1:] {
+		name, value, has := strings.Cut(x.text, "=")
+		v := word{text: value, masked: value, src: x.src, traits: x.traits}
+		if !has && i+2 < len(words) {
+			v = words[i+2]
+		}
+		switch {
+		case name == "--script-shell" || name == "--node-options" || name == "--shell" || name == "--git":
+			w.raiseOpaque(phrase(words), "npm hands its scripts to something else")
+			return
+		case longOf(name, "--call", 4), name == "-c" && x.static():
+			w.shellString(v, "npm hands a string to a shell")
+			return
+		case x.text == "explore":
+			w.raiseOpaque(phrase(words), "npm hands its words to a shell")
+			return
+		case x.text == "exec" || x.text == "x" || x.text == "dlx" || x.text == "node":
+			w.innerShells(words)
+			if x.text == "node" && i == 0 {
+				return
+			}
+			w.npxRest(words[i+1:])
+			return
+		case x.text == "--":
+			return
+		}
+	}
+}
+
+func (w *walker) npx(words []word) {
+	w.innerShells(words)
+	w.npxRest(words)
+}
+
+// npxRest judges the words after npx or npm exec.
+func (w *walker) npxRest(words []word) {
+	for i, x := range words[1:] {
+		name, value, has := strings.Cut(x.text, "=")
+		v := word{text: value, masked: value, src: x.src, traits: x.traits}
+		if !has && i+2 < len(words) {
+			v = words[i+2]
+		}
+		switch {
+		case name == "-c" || longOf(name, "--call", 4):
+			w.shellString(v, "a string for a shell")
+			return
+		case !strings.HasPrefix(x.text, "-") || x.text == "--":
+			w.afterVerb(words[i+1:])
+			return
+		}
+	}
+}

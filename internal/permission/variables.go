@@ -1,0 +1,72 @@
+package permission
+
+import "strings"
+
+// kind of a variable: what setting it may do.
+type kind int
+
+const (
+	ordinary  kind = iota
+	steering       // decides which code later commands run
+	evaluated      // bash itself runs its value
+)
+
+var steeringNames = set(`PATH ENV IFS SHELL BASHOPTS SHELLOPTS BASH_LOADABLES_PATH BASH_ALIASES BASH_CMDS GLOBIGNORE
+	PAGER MANPAGER EDITOR VISUAL FCEDIT BROWSER LESSOPEN LESSCLOSE LESSEDIT
+	GIT_SSH GIT_SSH_COMMAND GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_ASKPASS GIT_PROXY_COMMAND
+	GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_ALLOW_PROTOCOL
+	NODE_OPTIONS NODE_PATH DENO_DIR BUN_OPTIONS PYTHONPATH PYTHONSTARTUP PYTHONHOME PYTHONBREAKPOINT PYTHONUSERBASE PYTHONINSPECT
+	PERL5LIB PERL5OPT PERLLIB PERL5DB PERL5SHELL RUBYOPT RUBYLIB RUBYSHELL GEM_PATH GEM_HOME BUNDLE_GEMFILE BUNDLE_PATH
+	JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS JAVA_OPTS JAVA_HOME MAVEN_OPTS MAVEN_ARGS GRADLE_OPTS CLASSPATH
+	GOFLAGS GOROOT GOTOOLDIR GOTOOLCHAIN GOENV CC CXX CPP LD AR AS FC RUSTC RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTFLAGS RUSTDOC
+	MAKEFLAGS MAKEFILES GNUMAKEFLAGS MAKESHELL TAR_OPTIONS RSYNC_RSH RSYNC_CONNECT_PROG CVS_RSH SVN_SSH SVN_EDITOR HGEDITOR HGMERGE
+	SSH_ASKPASS SUDO_ASKPASS SUDO_EDITOR PHPRC PHP_INI_SCAN_DIR LUA_PATH LUA_CPATH LUA_INIT TCLLIBPATH R_PROFILE R_HOME
+	DOTNET_STARTUP_HOOKS CORECLR_PROFILER CORECLR_PROFILER_PATH GCC_EXEC_PREFIX COMPILER_PATH GCONV_PATH LOCPATH
+	DEBUGINFOD_URLS EMACSLOADPATH VIMINIT EXINIT MYVIMRC AWKPATH AWKLIBPATH SYSTEMD_EDITOR SYSTEMD_PAGER
+	TERMINFO KUBE_EDITOR KUBECONFIG DOCKER_HOST CMAKE_C_COMPILER_LAUNCHER`)
+
+var steeringPrefixes = []string{"LD_", "DYLD_", "GIT_CONFIG", "BASH_FUNC_", "CARGO_", "LUA_INIT_", "LUA_PATH_", "LUA_CPATH_", "NPM_CONFIG_", "npm_config_"}
+
+var evaluatedNames = set("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4")
+
+func variableKind(name string) kind {
+	if i := strings.IndexByte(name, '['); i > 0 {
+		name = name[:i]
+	}
+	if evaluatedNames[name] {
+		return evaluated
+	}
+	if steeringNames[name] {
+		return steering
+	}
+	for _, p := range steeringPrefixes {
+		if strings.HasPrefix(name, p) {
+			return steering
+		}
+	}
+	return ordinary
+}
+
+func set(s string) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range strings.Fields(s) {
+		out[f] = true
+	}
+	return out
+}
+
+// splitAssign takes NAME=value apart; ok only for a valid name.
+func splitAssign(s string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(s, "=")
+	name = strings.TrimSuffix(name, "+")
+	return name, value, ok && validName(name)
+}
+
+func validName(s string) bool {
+	for i, r := range s {
+		if !(r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || i > 0 && r >= '0' && r <= '9') {
+			return false
+		}
+	}
+	return s != ""
+}
