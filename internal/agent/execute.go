@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -107,13 +106,11 @@ func (l *Loop) execute(ctx context.Context, j *judged) (e session.Entry, stopped
 func safely(ctx context.Context, j *judged) (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			text, err = "", fmt.Errorf("the tool %s crashed: %v at %s", j.Call.Name, p, firstFrames(debug.Stack()))
+			text, err = "", fmt.Errorf("the tool %s crashed: %v", j.Call.Name, p)
 		}
 	}()
 	return j.tool.Execute(ctx, j.args)
 }
-
-func firstFrames(stack []byte) string { return string(stack[:min(len(stack), 600)]) }
 
 func command(args json.RawMessage) string {
 	var a struct {
