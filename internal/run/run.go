@@ -35,6 +35,10 @@ type Spec struct {
 	Draining       func() bool                                      // true: stop at the next turn boundary; may be nil
 	Observe        func(agent.Observation)                          // may be nil
 	Redact         func(string) string                              // applied before anything is appended or observed
+	LiveRedact     func() agent.TextFilter                          // for streamed text; nil with Redact set: text is observed message by message
+	Resolve        func(path string) string                         // tool.Files.Resolve, for rules on paths; nil: cleaned below WorkDir
+	Notebook       *agent.Notebook                                  // the one whose Note the tools got in tool.Env; nil: none of them takes notes
+	MaxTokens      int                                              // per model call, 0 leaves the vendor's default
 	BlockedRepeats int                                              // [agent].goal_blocked_repeats, 0 means 1
 }
 
