@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -141,6 +142,15 @@ func hostOnly(path string, data []byte, md toml.MetaData) error {
 		}
 	}
 	return nil
+}
+
+// Tighten returns the host's configuration with the deny and ask rules of a repository's own file added (invariant 14). A file that
+// does not exist changes nothing.
+func Tighten(host Config, path string) (Config, error) {
+	c := host
+	c.Permissions.Deny, c.Permissions.Ask = slices.Clone(host.Permissions.Deny), slices.Clone(host.Permissions.Ask)
+	c.Permissions.Sources = maps.Clone(host.Permissions.Sources)
+	return c, c.readProject(path, true)
 }
 
 // tighten takes only deny and ask rules of a repository's own file and reports the rest.

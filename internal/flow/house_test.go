@@ -232,14 +232,15 @@ type bench struct {
 	grants []flow.Grant
 }
 
-func (b *bench) Equip(s *run.Spec) {
+func (b *bench) Equip(s *run.Spec) error {
 	reg, err := tool.NewRegistry(b.shop.deploy)
 	if err != nil {
-		panic(err)
+		return err
 	}
 	s.Provider, s.Tools, s.System = b.shop.model, reg, "You are a double."
 	s.Gate = gate{posture: b.t.Spec.Posture, surface: flow.SurfaceOf(b.t), grants: b.grants}
 	s.Tree = b
+	return nil
 }
 
 func (b *bench) State(context.Context) (agent.TreeState, error) {

@@ -85,7 +85,11 @@ func (a *attempt) work(ctx context.Context) error {
 	}
 	a.bench = bench
 	spec := a.spec()
-	bench.Equip(&spec)
+	if err := bench.Equip(&spec); err != nil {
+		return a.afterStop(ctx, Progress{}, func(ctx context.Context) error {
+			return a.trouble(ctx, Progress{}, "The task could not be equipped", err)
+		})
+	}
 	out, err := run.Drive(ctx, spec)
 	progress := a.progress(out)
 	return a.afterStop(ctx, progress, func(ctx context.Context) error {

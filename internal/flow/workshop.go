@@ -22,7 +22,7 @@ type Pricer func(input, cached, output int64) (micros int64, currency string)
 // Bench is one attempt's equipment.
 type Bench interface {
 	// Equip fills the parts of the spec that belong to the workspace, the rules and the model.
-	Equip(spec *run.Spec)
+	Equip(spec *run.Spec) error
 	// Snapshot keeps the state of the workspace on the host's side.
 	Snapshot(ctx context.Context) error
 	// Harvest reads what the task made, as one change on top of its base.

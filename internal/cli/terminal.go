@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"reasonix/internal/agent"
+	"reasonix/internal/config"
+	"reasonix/internal/permission"
+	"reasonix/internal/run"
+	"reasonix/internal/sandbox"
+	"reasonix/internal/task"
+	"reasonix/internal/tool"
+)
+
+// terminalSpec equips a headless run in a folder: file tools on the folder, bash in a box, rules of user and project.
+func (a *app) terminalSpec(ctx context.Context, cfg config.Config, dir string, f runFlags) (run.Spec, func(), error) {
+	home, err := config.Home(a.getenv)
+	if err != nil {
+		return run.Spec{}, nil, err
+	}
+	root, err := workspaceRoot(cfg, dir)
+	if err != nil {
+		return run.Spec{}, nil, err
+	}
+	write := append(expanded(cfg.Sandbox.AllowWrite), home)
+	files, err := sandbox.NewFiles(sandbox.FilesConfig{Workspace: root, Write: write, ReadAnywhere: true, ForbidRead: expanded(cfg.Sandbox.ForbidRead)})
+	if err != nil {
+		return run.Spec{}, nil, err
+	}
+	shell, digest, cleanup, err := a.terminalShell(ctx, cfg, home, root)
+	if err != nil {
+		return run.Spec{}, nil, err
+	}
+	own, err := systemPrompt(cfg)
+	if err != nil {
+		return run.Spec{}, cleanup, err
+	}
+	s := run.Spec{
+		Mode: run.ModeRun, WorkDir: root, BoxDigest: digest, Temperature: cfg.Agent.Temperature, MaxSteps: f.maxSteps,
+		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true),
+		Gate: run.Rules{
+			Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Before: hooksOf(cfg, root),
+			Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
+		},
+	}
+	err = run.Kit{Files: files, Shell: shell, Enabled: cfg.Tools.Enabled}.Fill(&s)
+	return s, cleanup, err
+}
+
+func workspaceRoot(cfg config.Config, dir string) (string, error) {
+	root := dir
+	if cfg.Sandbox.WorkspaceRoot != "" {
+		root = config.ExpandHome(cfg.Sandbox.WorkspaceRoot)
+	}
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// terminalShell puts bash into a box on the folder. Without one bash = "enforce" refuses every command and says how to mend it.
+func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root string) (tool.Shell, string, func(), error) {
+	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend, Workspaces: []string{root}})
+	if errors.Is(err, sandbox.ErrUnavailable) {
+		return noShell{fmt.Sprintf("there is no sandbox on this machine (%s). %s, or set [sandbox] bash = \"off\" to run commands unconfined", report.Reason, report.Mend)}, "none", func() {}, nil
+	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	scratch, err := scratchDirs(home, root)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	policy := sandbox.Policy{
+		Workspace: root, Home: scratch.home, Temp: scratch.temp, Caches: []string{scratch.caches}, Writable: expanded(cfg.Sandbox.AllowWrite),
+		Readable: toolchains(), ForbidRead: expanded(cfg.Sandbox.ForbidRead), Env: sandbox.BoxEnv(os.LookupEnv, scratch.home, "/tmp", scratch.caches),
+		Limits: sandbox.Limits{Wall: time.Duration(cfg.Tools.BashTimeoutSeconds) * time.Second},
+	}
+	return sandbox.NewShell(box, func() sandbox.Policy { return policy }), policy.Digest(), func() { _ = os.RemoveAll(scratch.temp) }, nil
+}
+
+// noShell refuses every command with the reason.
+type noShell struct{ why string }
+
+func (n noShell) Run(context.Context, tool.Command) (tool.Result, error) {
+	return tool.Result{}, errors.New("bash refused: " + n.why)
+}
+
+type scratch struct{ home, temp, caches string }
+
+// scratchDirs are the box's own home and caches, kept per folder so that builds stay warm, and a temp folder for this run.
+func scratchDirs(home, root string) (scratch, error) {
+	base := filepath.Join(home, "boxes", folderName(root))
+	s := scratch{home: filepath.Join(base, "home"), caches: filepath.Join(base, "caches")}
+	for _, d := range []string{s.home, s.caches} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return s, fmt.Errorf("make the box's folders: %w", err)
+		}
+	}
+	var err error
+	s.temp, err = os.MkdirTemp(base, "temp-")
+	return s, err
+}
+
+func restoredNote(t task.Task) agent.Steer {
+	return agent.Steer{Key: fmt.Sprintf("restored:%s:%d", t.ID, t.Attempts), Text: "The host: the workspace was restored from its last snapshot. Files that git ignores are gone and have to be made again."}
+}

@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"reasonix/internal/chat"
+	"reasonix/internal/config"
+	"reasonix/internal/flow"
+	"reasonix/internal/permission"
+	"reasonix/internal/provider"
+	"reasonix/internal/redact"
+	"reasonix/internal/run"
+	"reasonix/internal/sandbox"
+	"reasonix/internal/task"
+	"reasonix/internal/tool"
+	"reasonix/internal/workspace"
+)
+
+// workshop sets up attempts from the configuration: it implements flow.Workshop.
+type workshop struct {
+	cfg    config.Config
+	doors  map[string]chat.Door
+	spaces *workspace.Store
+	box    sandbox.Box // nil: no box on this machine, so no bash
+	model  func(ref string) (model, error)
+
+	mu     sync.Mutex
+	models map[string]model
+}
+
+// openWorkshop opens the workspaces and really runs a command in a box. Without a box the host starts all the same, bash is absent, and the log says so.
+func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secrets *redact.Redactor) (*workshop, error) {
+	data, err := filepath.Abs(config.ExpandHome(h.cfg.Bot.Data))
+	if err != nil {
+		return nil, err
+	}
+	w := &workshop{cfg: h.cfg, doors: h.doors, models: map[string]model{}}
+	w.model = func(ref string) (model, error) { return a.openModel(h.cfg, env, ref) }
+	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: "enforce", Backend: h.cfg.Sandbox.Backend, Workspaces: []string{data}})
+	switch {
+	case errors.Is(err, sandbox.ErrUnavailable):
+		h.log.Warn("no sandbox: tasks have no bash, and what they change cannot be published", "reason", report.Reason, "mend", report.Mend)
+	case err != nil:
+		return nil, err
+	default:
+		w.box = box
+	}
+	w.spaces, err = workspace.Open(data, workspace.Options{Box: w.box, Scan: scanWith(secrets)})
+	return w, err
+}
+
+// scanWith looks for secrets in what would be published: those the host knows first, then the usual patterns.
+func scanWith(secrets *redact.Redactor) func(string) []string {
+	return func(diff string) []string {
+		var found []string
+		if secrets.String(diff) != diff {
+			found = append(found, "a value that this host keeps secret")
+		}
+		for _, f := range redact.Scan(diff) {
+			found = append(found, f.String())
+		}
+		return found
+	}
+}
+
+// notice is shown by surfaces when the default model is a scenario.
+func (w *workshop) notice() string {
+	if m, err := w.open(""); err == nil && m.scripted {
+		return "The model is a written scenario. Its tool calls are real: they run in the sandbox and change real files."
+	}
+	return ""
+}
+
+// open builds a model once.
+func (w *workshop) open(ref string) (model, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m, ok := w.models[ref]; ok {
+		return m, nil
+	}
+	m, err := w.model(ref)
+	if err == nil {
+		w.models[ref] = m
+	}
+	return m, err
+}
+
+// Price is a model's configured price.
+func (w *workshop) Price(ref string) flow.Pricer {
+	m, err := w.open(ref)
+	return func(input, cached, output int64) (int64, string) {
+		if err != nil {
+			return 0, ""
+		}
+		return m.price(provider.Usage{Input: input, CacheRead: cached, Output: output})
+	}
+}
+
+// Prepare opens or makes the task's workspace.
+func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant) (flow.Bench, error) {
+	m, err := w.open(t.Spec.Model)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := w.repo(t.Spec.Repo)
+	if err != nil {
+		return nil, err
+	}
+	req := workspace.Request{
+		ID: t.WorkspaceID, Repo: repo.Name, URL: config.ExpandHome(repo.URL), Base: firstOf(t.Spec.Base, repo.Base), SHA: t.Spec.SHA, Branch: t.Branch,
+		Credential: w.credential(repo),
+	}
+	if t.Spec.Publish != nil {
+		req.Rules.Protect = t.Spec.Publish.Protect
+	}
+	space, err := w.spaces.Prepare(ctx, req)
+	if err != nil {
+		return nil, mendRepo(err, repo)
+	}
+	b := &bench{shop: w, t: t, grants: grants, model: m, repo: repo, space: space}
+	return b, b.open()
+}
+
+// mendRepo says what a person can do about a repository that cannot be used.
+func mendRepo(err error, repo config.Repo) error {
+	switch {
+	case errors.Is(err, workspace.ErrNoRepository):
+		return fmt.Errorf("%w. Check url and connection of the repository %q under [[repos]], then continue", err, repo.Name)
+	case errors.Is(err, workspace.ErrNoBase):
+		return fmt.Errorf("%w. Check base of the repository %q under [[repos]], then continue", err, repo.Name)
+	}
+	return err
+}
+
+func firstOf(values ...string) string {
+	i := slices.IndexFunc(values, func(s string) bool { return s != "" })
+	if i < 0 {
+		return ""
+	}
+	return values[i]
+}
+
+func (w *workshop) repo(name string) (config.Repo, error) {
+	if name == "" {
+		return config.Repo{}, nil // an empty repository: work that needs no source
+	}
+	i := slices.IndexFunc(w.cfg.Repos, func(r config.Repo) bool { return r.Name == name })
+	if i < 0 {
+		return config.Repo{}, fmt.Errorf("the repository %q is not under [[repos]] any more: add it again, then continue", name)
+	}
+	return w.cfg.Repos[i], nil
+}
+
+// credential asks the door that the repository names; the secret stays in this process.
+func (w *workshop) credential(repo config.Repo) workspace.Credential {
+	door, ok := w.doors[repo.Via].(chat.Credentials)
+	if !ok {
+		return nil
+	}
+	slug := slugOf(repo)
+	return func(ctx context.Context) (string, string, error) { return door.GitCredentials(ctx, slug) }
+}
+
+// slugOf is the platform's name of a repository, from its url where it is not configured.
+func slugOf(repo config.Repo) string {
+	if repo.Slug != "" {
+		return repo.Slug
+	}
+	parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(repo.URL, "/"), ".git"), "/")
+	if len(parts) < 2 {
+		return ""
+	}
+	return strings.Join(parts[len(parts)-2:], "/")
+}
+
+// bench is one attempt's equipment: it implements flow.Bench.
+type bench struct {
+	shop   *workshop
+	t      task.Task
+	grants []flow.Grant
+	model  model
+	repo   config.Repo
+	space  *workspace.Workspace
+	cfg    config.Config // with the repository's tightening rules
+	files  tool.Files
+}
+
+// open reads the repository's own rules, which can only tighten, and opens the file tools on the workspace.
+func (b *bench) open() error {
+	b.cfg = b.shop.cfg
+	tightened, err := config.Tighten(b.cfg, filepath.Join(b.space.Dir, "reasonix.toml"))
+	if err != nil {
+		return fmt.Errorf("the repository's own reasonix.toml cannot be read: %w", err)
+	}
+	b.cfg = tightened
+	files, err := sandbox.NewFiles(sandbox.FilesConfig{
+		Workspace: b.space.Dir, Write: expanded(b.cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(b.cfg.Sandbox.ForbidRead),
+	})
+	if err != nil {
+		return err
+	}
+	b.files = files
+	return nil
+}
+
+func expanded(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = config.ExpandHome(p)
+	}
+	return out
+}
+
+// toolchains are folders outside the base system that a box may read: a Go tree that is installed elsewhere.
+var toolchains = sync.OnceValue(func() []string {
+	path, err := exec.LookPath("go")
+	if err != nil {
+		return nil
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil
+	}
+	root := filepath.Dir(filepath.Dir(path))
+	if strings.HasPrefix(root, "/usr/") || filepath.Base(filepath.Dir(path)) != "bin" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(root, "src", "runtime")); err != nil {
+		return nil
+	}
+	return []string{root}
+})
+
+func (b *bench) policy() sandbox.Policy {
+	return b.space.Policy(sandbox.Policy{
+		Writable: expanded(b.cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(b.cfg.Sandbox.ForbidRead),
+		Limits: sandbox.Limits{Wall: time.Duration(b.cfg.Tools.BashTimeoutSeconds) * time.Second},
+	})
+}
+
+// Equip fills the spec: model, tools, rules, tree and box.
+func (b *bench) Equip(s *run.Spec) error {
+	var shell tool.Shell
+	if b.shop.box != nil {
+		shell = sandbox.NewShell(b.shop.box, b.policy)
+	}
+	if err := (run.Kit{Files: b.files, Shell: shell, Enabled: b.cfg.Tools.Enabled}).Fill(s); err != nil {
+		return err
+	}
+	own, err := systemPrompt(b.cfg)
+	if err != nil {
+		return err
+	}
+	s.Provider, s.Temperature, s.MaxTokens = b.model.provider, b.cfg.Agent.Temperature, b.model.entry.MaxTokens
+	s.System = run.System(own, b.space.Dir, runtime.GOOS+"/"+runtime.GOARCH, shell != nil)
+	s.Gate = run.Rules{
+		Policy: rulesOf(b.cfg), Grants: grantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Before: hooksOf(b.cfg, b.space.Dir),
+		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
+	}
+	s.Tree, s.BoxDigest, s.WorkDir, s.BlockedRepeats = b.space, b.policy().Digest(), b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
+	if b.space.Restored {
+		s.Notes = append(s.Notes, restoredNote(b.t))
+	}
+	return nil
+}
+
+func systemPrompt(cfg config.Config) (string, error) {
+	if cfg.Agent.SystemPromptFile == "" {
+		return cfg.Agent.SystemPrompt, nil
+	}
+	data, err := os.ReadFile(config.ExpandHome(cfg.Agent.SystemPromptFile))
+	if err != nil {
+		return "", fmt.Errorf("read agent.system_prompt_file: %w", err)
+	}
+	return string(data), nil
+}
+
+func grantRules(grants []flow.Grant) []permission.Rule {
+	rules := make([]permission.Rule, len(grants))
+	for i, g := range grants {
+		rules[i] = permission.Rule{Text: g.Rule, Source: fmt.Sprintf("granted by %s", g.By)}
+	}
+	return rules
+}
+
+// Snapshot keeps the workspace on the host's side.
+func (b *bench) Snapshot(ctx context.Context) error {
+	_, err := b.space.Snapshot(ctx)
+	return err
+}
+
+// Harvest reads what the task made.
+func (b *bench) Harvest(ctx context.Context, message string) (workspace.Harvest, error) {
+	if b.shop.box == nil {
+		return workspace.Harvest{Base: b.space.BaseSHA, Head: b.space.BaseSHA, Ignored: []string{"without a sandbox the change cannot be read"}}, nil
+	}
+	return b.space.Harvest(ctx, message)
+}
+
+// Push brings the harvest to where the repository came from.
+func (b *bench) Push(ctx context.Context, h workspace.Harvest, branch string) error {
+	return b.space.Push(ctx, h, config.ExpandHome(b.repo.URL), branch, b.shop.credential(b.repo))
+}
+
+// Close has nothing to end: every command's process tree ends with its call.
+func (b *bench) Close() []string { return nil }
