@@ -195,7 +195,7 @@ var interpreters = map[string]interpreter{
 }
 
 // evaluatingModules are Python modules that run code from their arguments.
-var evaluatingModules = set("timeit code codeop pdb bdb IPython idlelib runpy cProfile profile trace asyncio")
+var evaluatingModules = set("timeit code codeop pdb bdb IPython idlelib runpy asyncio")
 
 func (w *walker) interpreter(words []word, spec interpreter) {
 	src := phrase(words)
@@ -222,10 +222,10 @@ func (w *walker) interpreter(words []word, spec interpreter) {
 	case quiet:
 	case first >= len(words):
 		if !spec.harmless || len(words) > 1 {
-			w.raiseOpaque(src, "an interpreter that reads its program from its input")
+			w.raise(HumanRequired, src, "an interpreter that reads its program from its input")
 		}
 	case stdinFiles[words[first].text] || strings.HasPrefix(words[first].text, "data:"):
-		w.raiseOpaque(src, "an interpreter that reads its program from its input")
+		w.raise(HumanRequired, src, "an interpreter that reads its program from its input")
 	case spec.verbs[words[first].text]:
 		w.raise(HumanRequired, src, "code on the command line")
 	case spec.verbs != nil && words[first].text == "run":

@@ -45,8 +45,8 @@ func (w *walker) program(words []word, top bool) {
 	case name.traits&ansi != 0:
 		w.raiseOpaque(name.src, "the name of the program is written in escapes")
 		return
-	case name.text == "" || strings.ContainsAny(name.text, "\n\t "):
-		w.raiseOpaque(name.src, "no name of a program")
+	case name.text == "":
+		w.raiseOpaque(phrase(words), "no name of a program")
 		return
 	}
 	if j := judgeOf(name.text); j != nil {

@@ -1,6 +1,8 @@
 package permission
 
 import (
+	"strings"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -297,7 +299,7 @@ func (w *walker) heredoc(r *syntax.Redirect, src string) {
 	if simple {
 		switch p := r.Word.Parts[0].(type) {
 		case *syntax.Lit:
-			simple = plainName(p.Value)
+			simple = plainName(strings.TrimPrefix(p.Value, `\`))
 		case *syntax.SglQuoted:
 			simple = !p.Dollar && plainName(p.Value)
 		case *syntax.DblQuoted:

@@ -331,11 +331,14 @@ func (w *walker) npm(words []word) {
 			}
 			w.npxRest(words[i+1:])
 			return
-		case x.text == "--":
+		case x.text == "--" || npmScripts[x.text]:
 			return
 		}
 	}
 }
+
+// npmScripts are subcommands after which words belong to a script or name packages.
+var npmScripts = set("run run-script test t start stop restart install i ci add remove uninstall publish view pack ls audit outdated update version init create")
 
 func (w *walker) npx(words []word) {
 	w.innerShells(words)
