@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	gather    = 60 * time.Millisecond // items that come this close together are sent as one message
+	gather    = 30 * time.Millisecond // items that come this close together are sent as one message
 	maxGather = 200
 	beat      = 15 * time.Second // a comment keeps proxies from closing a quiet stream
 	lookEvery = 2 * time.Second  // how often a change without a feed item is noticed
