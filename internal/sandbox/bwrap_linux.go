@@ -20,13 +20,6 @@ type bwrap struct {
 // Name is "bwrap".
 func (bwrap) Name() string { return "bwrap" }
 
-// Accounts is a box that can run a workspace's commands under an unprivileged account of its own.
-type Accounts interface {
-	// Account gives the uid and gid that must own the workspace with this id; ok is false when the host is not root and
-	// everything belongs to its own user.
-	Account(id string) (uid, gid int, ok bool)
-}
-
 // Account spreads workspaces over uids that no system hands out (60706 to 61183), so that one task's processes are not even the
 // same user as another's. A box runs as the owner of its workspace.
 func (bwrap) Account(id string) (int, int, bool) {

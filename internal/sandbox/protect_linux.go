@@ -9,10 +9,6 @@ import (
 	"strings"
 )
 
-// Protected are the names in the root of a workspace that configure the agent itself. A task can neither change nor create
-// them (design, section 4, invariant 14).
-var Protected = []string{".reasonix", "reasonix.toml", ".mcp.json"}
-
 func gitExclude() string {
 	return "/" + strings.Join(Protected, "\n/") + "\n"
 }

@@ -60,6 +60,17 @@ type Box interface {
 	Run(ctx context.Context, p Policy, c Command) (Result, error)
 }
 
+// Accounts is a box that can run a workspace's commands under an unprivileged account of its own.
+type Accounts interface {
+	// Account gives the uid and gid that must own the workspace with this id; ok is false when the host is not root and
+	// everything belongs to its own user.
+	Account(id string) (uid, gid int, ok bool)
+}
+
+// Protected are the names in the root of a workspace that configure the agent itself. A task can neither change nor create
+// them (design, section 4, invariant 14).
+var Protected = []string{".reasonix", "reasonix.toml", ".mcp.json"}
+
 // ErrUnavailable: no box can be had on this machine; the message names why and the mend.
 var ErrUnavailable = errors.New("no sandbox available")
 

@@ -4,6 +4,11 @@ package workspace
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"reasonix/internal/sandbox"
 )
 
 // Request says what a task works on.
@@ -15,10 +20,20 @@ type Request struct {
 	SHA        string // exact commit, wins over Base
 	Branch     string // the task's own branch
 	Credential Credential
+	Rules      Rules // what may be harvested; not stored, give them at every Prepare
 }
 
 // Credential gives access for one fetch or push; it lives in the host process alone.
 type Credential func(ctx context.Context) (user, secret string, err error)
+
+// Rules are the diff policy. Zero values mean the defaults named beside them.
+type Rules struct {
+	MaxFiles     int      // changed paths, default 500
+	MaxFileBytes int64    // of one changed file, default 5 MiB
+	AllowBinary  bool     // binary files may change
+	Protect      []string // globs (doublestar) that must not change, as in publish.protect
+	Allow        []string // globs that are exempt from Protect
+}
 
 // Harvest is what the host read from the task's bundle, in its own repository of that task.
 type Harvest struct {
@@ -39,4 +54,61 @@ var (
 	ErrNoRepository = errors.New("repository cannot be reached")
 	ErrNoBase       = errors.New("base does not exist")
 	ErrPolicy       = errors.New("the change is outside what this route may publish")
+	// ErrMoved: the remote branch holds commits that this task does not know; nothing was pushed.
+	ErrMoved = errors.New("the remote branch has moved")
+	// ErrNoSnapshot: the workspace has no snapshot to restore from.
+	ErrNoSnapshot = errors.New("no snapshot")
+	// ErrUnknown: no workspace with that id.
+	ErrUnknown = errors.New("no such workspace")
 )
+
+// Workspace is the directory of one task. Everything but Dir, Home, Temp and Caches belongs to the host.
+type Workspace struct {
+	ID      string
+	Dir     string // the clone
+	Home    string
+	Temp    string
+	Caches  string
+	BaseSHA string
+	Branch  string
+	// Restored is set when Dir was rebuilt from a snapshot: ignored files are gone and setup has to run again.
+	Restored bool
+
+	store *Store
+	meta  meta
+	rules Rules
+	mu    sync.Mutex
+	base  *baseTree
+	cache map[string]cached
+}
+
+// meta is what the host keeps about a workspace; writing it is the last step of making one.
+type meta struct {
+	ID      string    `json:"id"`
+	Repo    string    `json:"repo"`
+	URL     string    `json:"url"`
+	Mirror  string    `json:"mirror,omitempty"` // folder name below mirrors
+	BaseRef string    `json:"base_ref,omitempty"`
+	Base    string    `json:"base"`
+	Branch  string    `json:"branch"`
+	Created time.Time `json:"created"`
+	Pushed  string    `json:"pushed,omitempty"` // head of the last push
+}
+
+// Policy is the box of this workspace, with what the caller adds: extra's lists and environment are appended, its limits,
+// ReadOnly and ForbidRead are taken over.
+func (w *Workspace) Policy(extra sandbox.Policy) sandbox.Policy {
+	p := sandbox.Policy{
+		Workspace: w.Dir, ReadOnly: extra.ReadOnly, Home: w.Home, Temp: w.Temp,
+		Caches:     slices.Concat([]string{w.Caches}, extra.Caches),
+		Writable:   slices.Clone(extra.Writable),
+		Readable:   slices.Clone(extra.Readable),
+		ForbidRead: slices.Clone(extra.ForbidRead),
+		Env:        slices.Concat(sandbox.BoxEnv(w.store.opt.Lookup, w.Home, "/tmp", w.Caches), extra.Env),
+		Limits:     extra.Limits,
+	}
+	if w.meta.Mirror != "" {
+		p.Readable = append(p.Readable, w.store.mirrorObjects(w.meta.Mirror))
+	}
+	return p
+}

@@ -1,0 +1,173 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"reasonix/internal/sandbox"
+)
+
+// bundleLimit is the largest bundle that the host reads.
+const bundleLimit = 1 << 30
+
+// ErrNoBox: git would have to run in the task's clone outside a box, which the host never does.
+var ErrNoBox = errors.New("the workspace cannot be read without a sandbox")
+
+// pack runs in the box. It has an index of its own, so that the task's stays as it is, and ends with one commit that holds
+// everything: the task's commits and, on top, what is not committed. Its output is data, checked by the host.
+const pack = `set -eu
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+index=$(git rev-parse --git-path index)
+mine=$(mktemp -d /tmp/pack.XXXXXX)
+trap 'rm -rf "$mine"' EXIT
+if [ -f "$index" ]; then cp "$index" "$mine/index"; fi
+export GIT_INDEX_FILE="$mine/index"
+git add -A
+tree=$(git write-tree)
+head=$(git rev-parse --verify --quiet 'HEAD^{commit}' || echo "$BASE")
+branch=$(git symbolic-ref --quiet --short HEAD || true)
+parent=$head
+if [ "$KIND" = harvest ] && ! git merge-base --is-ancestor "$BASE" "$head"; then parent=$BASE; fi
+if [ "$KIND" = harvest ] && [ "$tree" = "$(git rev-parse "$parent^{tree}")" ]; then
+  commit=$parent
+else
+  commit=$(printf '%s\n' "$MESSAGE" | git commit-tree "$tree" -p "$parent")
+fi
+echo "commit $commit"
+echo "head $head"
+echo "branch $branch"
+if [ "$commit" = "$BASE" ]; then exit 0; fi
+git update-ref refs/reasonix/out "$commit"
+git bundle create --quiet "/tmp/$BUNDLE" refs/reasonix/out "^$BASE"
+git update-ref -d refs/reasonix/out
+`
+
+// packed is what the box reported, and where the host keeps the bundle for reading.
+type packed struct {
+	commit, head, branch string
+}
+
+// pack makes a bundle in the box and reads it, with object checks, into the task's host repository under ref.
+func (w *Workspace) pack(ctx context.Context, kind, message, ref string) (packed, error) {
+	box := w.store.opt.Box
+	if box == nil || box.Name() == "off" {
+		return packed{}, ErrNoBox
+	}
+	name := "bundle-" + kind
+	env := []string{"KIND=" + kind, "BASE=" + w.BaseSHA, "MESSAGE=" + message, "BUNDLE=" + name,
+		// The task's home may hold a git configuration; it has no say here.
+		"HOME=/nonexistent", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_LITERAL_PATHSPECS=1"}
+	if err := w.removeTemp(name); err != nil {
+		return packed{}, err
+	}
+	res, err := box.Run(ctx, w.Policy(sandbox.Policy{Limits: sandbox.Limits{Wall: 10 * time.Minute}}), sandbox.Command{Argv: []string{"/bin/sh", "-c", pack}, Env: env})
+	if err != nil {
+		return packed{}, err
+	}
+	if res.TimedOut || res.ExitCode != 0 {
+		return packed{}, fmt.Errorf("git in the box ended with %d: %s", res.ExitCode, lastLine(string(res.Output)))
+	}
+	p, err := readReport(string(res.Output))
+	if err != nil {
+		return packed{}, err
+	}
+	if p.commit == w.BaseSHA {
+		return p, nil
+	}
+	return p, w.take(ctx, name, p.commit, ref)
+}
+
+func readReport(out string) (packed, error) {
+	var p packed
+	for _, line := range strings.Split(out, "\n") {
+		key, value, _ := strings.Cut(line, " ")
+		switch key {
+		case "commit":
+			p.commit = value
+		case "head":
+			p.head = value
+		case "branch":
+			p.branch = value
+		}
+	}
+	if !shaShape.MatchString(p.commit) || !shaShape.MatchString(p.head) {
+		return packed{}, fmt.Errorf("the box reported no commit: %s", lastLine(out))
+	}
+	return p, nil
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	if i := strings.LastIndexByte(s, '\n'); i >= 0 {
+		s = s[i+1:]
+	}
+	return s[:min(len(s), 300)]
+}
+
+func (w *Workspace) removeTemp(name string) error {
+	root, err := os.OpenRoot(w.Temp)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.RemoveAll(name)
+}
+
+// take copies the bundle to the host's side first, so that it cannot change between check and use.
+func (w *Workspace) take(ctx context.Context, name, commit, ref string) error {
+	copied, err := w.copyBundle(name)
+	if err != nil {
+		return fmt.Errorf("read bundle: %w", err)
+	}
+	defer os.Remove(copied)
+	dir := w.store.hostGit(w.ID)
+	_, err = w.store.git(ctx, dir, "-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags",
+		"--no-write-fetch-head", "--no-auto-maintenance", copied, "+refs/reasonix/out:"+ref)
+	if err != nil {
+		return fmt.Errorf("read bundle: %w", err)
+	}
+	got, err := w.store.git(ctx, dir, "rev-parse", "--verify", ref+"^{commit}")
+	if err != nil {
+		return fmt.Errorf("read bundle: %w", err)
+	}
+	if got != commit {
+		return fmt.Errorf("read bundle: it holds %s and not %s", got, commit)
+	}
+	return nil
+}
+
+func (w *Workspace) copyBundle(name string) (string, error) {
+	root, err := os.OpenRoot(w.Temp)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	in, err := root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > bundleLimit {
+		return "", fmt.Errorf("%s of %d bytes is not a bundle that is read (limit %d)", info.Mode().Type(), info.Size(), int64(bundleLimit))
+	}
+	out, err := os.CreateTemp(w.store.hostDir(w.ID), "incoming-*.bundle")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(out, io.LimitReader(in, bundleLimit))
+	if err = errors.Join(err, out.Close(), root.RemoveAll(name)); err != nil {
+		os.Remove(out.Name())
+		return "", err
+	}
+	return filepath.Clean(out.Name()), nil
+}

@@ -1,0 +1,132 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// keptSnapshots of one workspace; older ones go when a new one is made.
+const keptSnapshots = 20
+
+// Snapshot is the tree of a workspace at one moment, in the host's own repository of the task.
+type Snapshot struct {
+	Ref    string
+	SHA    string // commit with every tracked and untracked file; ignored files are not in it
+	Head   string // where the task's branch stood: SHA's parent
+	Branch string // the branch the task was on, empty when detached
+	At     time.Time
+}
+
+// Snapshot reads the whole tree out of the box. It changes nothing in the workspace.
+func (w *Workspace) Snapshot(ctx context.Context) (Snapshot, error) {
+	at := time.Now().UTC()
+	ref := fmt.Sprintf("refs/snapshots/%020d", at.UnixNano())
+	p, err := w.pack(ctx, "snapshot", "Snapshot", ref)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("snapshot workspace %s: %w", w.ID, err)
+	}
+	snap := Snapshot{Ref: ref, SHA: p.commit, Head: p.head, Branch: p.branch, At: at}
+	if err := w.store.nameSnapshot(ctx, w.ID, snap); err != nil {
+		return Snapshot{}, fmt.Errorf("snapshot workspace %s: %w", w.ID, err)
+	}
+	return snap, nil
+}
+
+// nameSnapshot notes the branch beside the ref and lets old snapshots go.
+func (s *Store) nameSnapshot(ctx context.Context, id string, snap Snapshot) error {
+	if _, err := s.git(ctx, "", "check-ref-format", "--branch", snap.Branch); err != nil || strings.HasPrefix(snap.Branch, "-") {
+		snap.Branch = ""
+	}
+	file := filepath.Join(s.hostDir(id), "branches", filepath.Base(snap.Ref))
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	if err := writeFile(file, []byte(snap.Branch)); err != nil {
+		return err
+	}
+	all, err := s.snapshots(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, old := range all[:max(0, len(all)-keptSnapshots)] {
+		if _, err := s.git(ctx, s.hostGit(id), "update-ref", "-d", old.Ref); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Join(filepath.Dir(file), filepath.Base(old.Ref)))
+	}
+	return nil
+}
+
+// snapshots lists them, oldest first.
+func (s *Store) snapshots(ctx context.Context, id string) ([]Snapshot, error) {
+	out, err := s.git(ctx, s.hostGit(id), "for-each-ref", "--sort=refname", "--format=%(refname) %(objectname) %(parent)", "refs/snapshots")
+	if err != nil {
+		return nil, err
+	}
+	var all []Snapshot
+	for _, line := range strings.Split(out, "\n") {
+		f := strings.Fields(line)
+		if len(f) < 3 {
+			continue
+		}
+		var nano int64
+		if _, err := fmt.Sscanf(filepath.Base(f[0]), "%d", &nano); err != nil {
+			continue
+		}
+		branch, _ := os.ReadFile(filepath.Join(s.hostDir(id), "branches", filepath.Base(f[0])))
+		all = append(all, Snapshot{Ref: f[0], SHA: f[1], Head: f[2], Branch: string(branch), At: time.Unix(0, nano).UTC()})
+	}
+	return all, nil
+}
+
+func (s *Store) newest(ctx context.Context, id string) (Snapshot, error) {
+	all, err := s.snapshots(ctx, id)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if len(all) == 0 {
+		return Snapshot{}, ErrNoSnapshot
+	}
+	return all[len(all)-1], nil
+}
+
+// Restore writes the newest snapshot's files into dir, which must be absent or empty. It is for people: no repository is made.
+// ErrNoSnapshot, ErrUnknown.
+func (s *Store) Restore(ctx context.Context, id, dir string) error {
+	if err := s.restore(ctx, id, dir); err != nil {
+		return fmt.Errorf("restore workspace %s: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Store) restore(ctx context.Context, id, dir string) error {
+	if !idShape.MatchString(id) {
+		return ErrUnknown
+	}
+	if _, err := s.readMeta(id); err != nil {
+		return err
+	}
+	snap, err := s.newest(ctx, id)
+	if err != nil {
+		return err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return fmt.Errorf("%s is not empty", dir)
+	}
+	index := filepath.Join(s.hostDir(id), "restore.index")
+	defer os.Remove(index)
+	_, err = s.run(ctx, gitCall{dir: s.hostGit(id), args: []string{"--work-tree=" + dir, "read-tree", "--reset", "-u", snap.SHA},
+		env: []string{"GIT_INDEX_FILE=" + index}})
+	return err
+}

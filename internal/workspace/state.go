@@ -1,0 +1,312 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // git's own blob ids, compared with git's own tree; never what an approval is bound to
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"reasonix/internal/agent"
+	"reasonix/internal/sandbox"
+)
+
+const (
+	hashedWhole = 64 << 20  // larger files are known by size and change time, which a task cannot set
+	keptText    = 256 << 10 // larger files show up in a difference by name and size only
+)
+
+// entry is one file of a state. Hash covers content; Base tells that the base commit has this very content at this path.
+type entry struct {
+	Mode string `json:"m"` // f, x (executable), l (link), s (special)
+	Hash string `json:"h"`
+	Size int64  `json:"s"`
+	Base bool   `json:"b,omitempty"`
+	Kept bool   `json:"k,omitempty"` // content is among the blobs
+}
+
+// cached is a hash with what would tell that the file changed; the change time cannot be set by a task.
+type cached struct {
+	entry
+	stamp string
+}
+
+// State hashes the tree by walking descriptors with the base commit's ignore rules, never through the task's index, and keeps what
+// Difference needs later. Tracked files of the base count even when an ignore rule names them.
+func (w *Workspace) State(ctx context.Context) (agent.TreeState, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	entries, state, err := w.scan(ctx)
+	if err != nil {
+		return agent.TreeState{}, fmt.Errorf("hash workspace %s: %w", w.ID, err)
+	}
+	if err := w.keep(state.Hash, entries, state.Head); err != nil {
+		return agent.TreeState{}, fmt.Errorf("hash workspace %s: %w", w.ID, err)
+	}
+	return state, nil
+}
+
+func (w *Workspace) scan(ctx context.Context) (map[string]entry, agent.TreeState, error) {
+	if w.base == nil {
+		base, err := w.store.readBase(ctx, w.ID, w.BaseSHA)
+		if err != nil {
+			return nil, agent.TreeState{}, err
+		}
+		w.base = base
+	}
+	root, err := os.OpenRoot(w.Dir)
+	if err != nil {
+		return nil, agent.TreeState{}, err
+	}
+	defer root.Close()
+	walk := &walker{ctx: ctx, base: w.base, old: w.cache, fresh: map[string]cached{}, entries: map[string]entry{},
+		blobs: filepath.Join(w.store.hostDir(w.ID), "blobs"), now: time.Now()}
+	if err := os.MkdirAll(walk.blobs, 0o700); err != nil {
+		return nil, agent.TreeState{}, err
+	}
+	if err := walk.dir(root, ""); err != nil {
+		return nil, agent.TreeState{}, err
+	}
+	w.cache = walk.fresh
+	return walk.entries, agent.TreeState{Hash: hashOf(walk.entries), Base: w.BaseSHA, Head: headOf(root)}, nil
+}
+
+func hashOf(entries map[string]entry) string {
+	sum := sha256.New()
+	for _, p := range sortedKeys(entries) {
+		e := entries[p]
+		fmt.Fprintf(sum, "%d:%s%s %s\n", len(p), p, e.Mode, e.Hash) // the length keeps odd names from imitating a line
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// walker visits one tree. Every step opens relative to a descriptor and checks that it got what it saw, so that a file swapped for
+// a link in between is an error and not a way out.
+type walker struct {
+	ctx     context.Context
+	base    *baseTree
+	old     map[string]cached
+	fresh   map[string]cached
+	entries map[string]entry
+	blobs   string
+	now     time.Time
+}
+
+func (k *walker) dir(d *os.Root, at string) error {
+	if err := k.ctx.Err(); err != nil {
+		return err
+	}
+	f, err := d.Open(".")
+	if err != nil {
+		return err
+	}
+	list, err := f.ReadDir(-1)
+	f.Close()
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.Name() == ".git" {
+			continue // the repository itself; head is told apart
+		}
+		if err := k.one(d, e.Name(), path.Join(at, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *walker) one(d *os.Root, name, at string) error {
+	info, err := d.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if k.base.ignored(at, info.IsDir()) || sandbox.IsShadow(info) {
+		return nil
+	}
+	switch {
+	case info.IsDir():
+		sub, err := d.OpenRoot(name)
+		if errors.Is(err, fs.ErrPermission) {
+			k.entries[at] = entry{Mode: "s", Hash: "unreadable"} // a folder that its owner closed
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer sub.Close()
+		if got, err := sub.Stat("."); err != nil || !os.SameFile(got, info) {
+			return fmt.Errorf("%s changed while it was read", at)
+		}
+		return k.dir(sub, at)
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := d.Readlink(name)
+		if err != nil {
+			return err
+		}
+		k.entries[at] = entry{Mode: "l", Hash: digest(target), Size: int64(len(target))}
+		return nil
+	case !info.Mode().IsRegular():
+		k.entries[at] = entry{Mode: "s", Hash: info.Mode().Type().String()}
+		return nil
+	}
+	return k.file(d, name, at, info)
+}
+
+func (k *walker) file(d *os.Root, name, at string, info fs.FileInfo) error {
+	stamp := stampOf(info)
+	if old, ok := k.old[at]; ok && stamp != "" && old.stamp == stamp {
+		k.entries[at], k.fresh[at] = old.entry, old
+		return nil
+	}
+	e := entry{Mode: "f", Size: info.Size()}
+	if info.Mode()&0o111 != 0 {
+		e.Mode = "x"
+	}
+	if info.Size() > hashedWhole {
+		e.Hash = digest(strconv.FormatInt(info.Size(), 10) + " " + stamp)
+		k.entries[at] = e
+		return nil
+	}
+	f, err := d.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		e.Hash = digest("unreadable " + stamp)
+		k.entries[at] = e
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	got, err := f.Stat()
+	if err != nil || !os.SameFile(got, info) {
+		return fmt.Errorf("%s changed while it was read", at)
+	}
+	if err := k.content(f, at, &e); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	k.entries[at] = e
+	if settled(info, k.now) {
+		k.fresh[at] = cached{entry: e, stamp: stamp}
+	}
+	return nil
+}
+
+// content hashes what is read, and keeps small files that the base commit does not have as they are.
+func (k *walker) content(f io.Reader, at string, e *entry) error {
+	sum := sha256.New()
+	var git hash.Hash
+	var kept strings.Builder
+	into := []io.Writer{sum}
+	if e.Size <= keptText {
+		git = sha1.New()
+		fmt.Fprintf(git, "blob %d\x00", e.Size)
+		into = append(into, git, &kept)
+	}
+	if _, err := io.Copy(io.MultiWriter(into...), io.LimitReader(f, hashedWhole)); err != nil {
+		return err
+	}
+	e.Hash = hex.EncodeToString(sum.Sum(nil))
+	if git == nil {
+		return nil
+	}
+	if k.base.blobs[at] == hex.EncodeToString(git.Sum(nil)) {
+		e.Base = true
+		return nil
+	}
+	e.Kept = true
+	file := filepath.Join(k.blobs, e.Hash)
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	return writeFile(file, []byte(kept.String()))
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// headOf reads the commit that HEAD stands at without running git: what a task wrote there is data.
+func headOf(root *os.Root) string {
+	text, ok := smallFile(root, ".git/HEAD")
+	if !ok {
+		return ""
+	}
+	ref, symbolic := strings.CutPrefix(text, "ref: ")
+	if !symbolic {
+		return shaOr(text)
+	}
+	ref = strings.TrimSpace(ref)
+	if !strings.HasPrefix(ref, "refs/") || path.Clean(ref) != ref {
+		return shaOr(text)
+	}
+	if sha, ok := smallFile(root, ".git/"+ref); ok {
+		return shaOr(sha)
+	}
+	packed, _ := smallFile(root, ".git/packed-refs")
+	for _, line := range strings.Split(packed, "\n") {
+		if sha, name, ok := strings.Cut(line, " "); ok && name == ref {
+			return shaOr(sha)
+		}
+	}
+	return ""
+}
+
+// shaOr gives a commit id as it is, and anything else as a mark that still differs when it changes.
+func shaOr(text string) string {
+	text = strings.TrimSpace(text)
+	if shaShape.MatchString(text) {
+		return text
+	}
+	return "unreadable-" + digest(text)[:16]
+}
+
+func smallFile(root *os.Root, name string) (string, bool) {
+	f, err := root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	data, err := io.ReadAll(io.LimitReader(f, 8<<20))
+	return string(data), err == nil
+}
+
+// manifest is a state as the host keeps it.
+type manifest struct {
+	Head    string           `json:"head"`
+	Entries map[string]entry `json:"entries"`
+}
+
+func (w *Workspace) manifestFile(hash string) string {
+	return filepath.Join(w.store.hostDir(w.ID), "states", hash+".json")
+}
+
+func (w *Workspace) keep(hash string, entries map[string]entry, head string) error {
+	file := w.manifestFile(hash)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	data, err := json.Marshal(manifest{Head: head, Entries: entries})
+	if err != nil {
+		return err
+	}
+	return writeFile(file, data)
+}
