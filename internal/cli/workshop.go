@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,7 +129,7 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 		return nil, mendRepo(err, repo)
 	}
 	b := &bench{shop: w, t: t, grants: grants, model: m, repo: repo, space: space}
-	return b, b.open()
+	return b, b.open(ctx)
 }
 
 // mendRepo says what a person can do about a repository that cannot be used.
@@ -195,21 +196,26 @@ type bench struct {
 	files  tool.Files
 }
 
-// open reads the repository's own rules, which can only tighten, and opens the file tools on the workspace.
-func (b *bench) open() error {
-	b.cfg = b.shop.cfg
-	tightened, err := config.Tighten(b.cfg, filepath.Join(b.space.Dir, "reasonix.toml"))
-	if err != nil {
-		return fmt.Errorf("the repository's own reasonix.toml cannot be read: %w", err)
-	}
-	b.cfg = tightened
+// open opens the file tools on the workspace and, through them, reads the repository's own rules, which can only tighten.
+func (b *bench) open(ctx context.Context) error {
+	cfg := b.shop.cfg
 	files, err := sandbox.NewFiles(sandbox.FilesConfig{
-		Workspace: b.space.Dir, Write: expanded(b.cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(b.cfg.Sandbox.ForbidRead),
+		Workspace: b.space.Dir, Write: expanded(cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(cfg.Sandbox.ForbidRead),
 	})
 	if err != nil {
 		return err
 	}
-	b.files = files
+	b.files, b.cfg = files, cfg
+	data, _, err := files.Read(ctx, "reasonix.toml", 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		b.cfg, err = config.Tighten(cfg, "reasonix.toml", data)
+	}
+	if err != nil {
+		return fmt.Errorf("the repository's own reasonix.toml cannot be read: %w", err)
+	}
 	return nil
 }
 

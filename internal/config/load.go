@@ -144,13 +144,13 @@ func hostOnly(path string, data []byte, md toml.MetaData) error {
 	return nil
 }
 
-// Tighten returns the host's configuration with the deny and ask rules of a repository's own file added (invariant 14). A file that
-// does not exist changes nothing.
-func Tighten(host Config, path string) (Config, error) {
+// Tighten returns the host's configuration with the deny and ask rules of a repository's own file added (invariant 14). A file
+// (data, named for messages) that cannot be parsed is an error.
+func Tighten(host Config, name string, data []byte) (Config, error) {
 	c := host
 	c.Permissions.Deny, c.Permissions.Ask = slices.Clone(host.Permissions.Deny), slices.Clone(host.Permissions.Ask)
 	c.Permissions.Sources = maps.Clone(host.Permissions.Sources)
-	return c, c.readProject(path, true)
+	return c, c.tighten(name, data)
 }
 
 // tighten takes only deny and ask rules of a repository's own file and reports the rest.
