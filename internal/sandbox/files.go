@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -128,14 +129,15 @@ func (f *Files) readIn(dir *os.Root, name string, max int64) ([]byte, error) {
 			return nil, fmt.Errorf("%w: it is another name of %s", tool.ErrForbidden, other)
 		}
 	}
-	data, err := io.ReadAll(io.LimitReader(file, max+1))
-	if err != nil {
-		return nil, err
+	var data bytes.Buffer
+	data.Grow(int(info.Size()) + bytes.MinRead) // one allocation for a file that does not grow meanwhile
+	if _, err := data.ReadFrom(io.LimitReader(file, max+1)); err != nil {
+		return nil, pathless(err)
 	}
-	if int64(len(data)) > max {
+	if int64(data.Len()) > max {
 		return nil, fmt.Errorf("%w: it grew over the limit of %d bytes", tool.ErrTooLarge, max)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 func version(data []byte) string {

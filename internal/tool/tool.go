@@ -90,6 +90,8 @@ type Env struct {
 	Shell Shell
 	// Note keeps host facts of the run (todos, goal reports, seen files); nil outside a run.
 	Note func(kind string, data json.RawMessage)
+	// Output takes live output of a running command; may be nil.
+	Output func([]byte)
 	// Versions is shared by the tools of one run; nil: Builtins starts an empty one.
 	Versions *Versions
 }

@@ -1,0 +1,83 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"reasonix/internal/tool"
+)
+
+const (
+	bashDescription = `Run one bash line in the workspace; normally sandboxed and without network. Each call is a new shell: cd and variables do not last.
+The output holds stdout and stderr together; a long one keeps head and tail. Prefer the file and search tools where they fit.`
+
+	bashSchema = `{"type":"object","additionalProperties":false,"required":["command"],"properties":{` +
+		`"command":{"type":"string","minLength":1},` +
+		`"timeout":{"type":"integer","minimum":1,"maximum":3600,"description":"Seconds; the host's limit when absent."}}}`
+
+	timedOutCode = 124 // as timeout(1) says it
+)
+
+func init() { tool.Register(newBash) }
+
+func newBash(env tool.Env) tool.Tool {
+	if env.Shell == nil {
+		return nil
+	}
+	return bash{card: card{name: "bash", description: bashDescription, schema: bashSchema}, env: env}
+}
+
+type bash struct {
+	card
+	env tool.Env
+}
+
+func (t bash) Execute(ctx context.Context, raw json.RawMessage) (string, error) {
+	a, err := decode[struct {
+		Command string `json:"command"`
+		Timeout int    `json:"timeout"`
+	}](raw)
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(a.Command) == "" {
+		return "", errors.New("command is empty")
+	}
+	c := tool.Command{Line: a.Command, Timeout: time.Duration(a.Timeout) * time.Second, Output: t.env.Output}
+	r, err := t.env.Shell.Run(ctx, c)
+	if r.TimedOut && r.ExitCode == 0 {
+		r.ExitCode = timedOutCode
+	}
+	tool.ReportFrom(ctx).ExitCode = r.ExitCode
+	if err != nil {
+		return tool.Bound(r.Output, tool.MaxContent), err
+	}
+	return bashResult(r), nil
+}
+
+// bashResult puts how the line ended behind what it printed, and always within the limit.
+func bashResult(r tool.Result) string {
+	var end string
+	switch {
+	case r.TimedOut:
+		end = fmt.Sprintf("[stopped after %s: the time limit was reached; exit code %d]", r.Duration.Round(time.Second), r.ExitCode)
+	case r.ExitCode != 0:
+		end = fmt.Sprintf("[exit code %d]", r.ExitCode)
+	case strings.TrimSpace(r.Output) == "":
+		return "(no output, exit code 0)"
+	default:
+		end = "[exit code 0]"
+	}
+	if r.Omitted > 0 {
+		end = fmt.Sprintf("[%d bytes of output were dropped from the middle]\n%s", r.Omitted, end)
+	}
+	out := tool.Bound(r.Output, tool.MaxContent-len(end)-2)
+	if out != "" && !strings.HasSuffix(out, "\n") {
+		out += "\n"
+	}
+	return out + end
+}
