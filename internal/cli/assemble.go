@@ -81,7 +81,7 @@ func (a *app) furnish(ctx context.Context, h *house, env config.Env) error {
 	if err != nil {
 		return err
 	}
-	h.log = slog.New(redact.NewHandler(h.log.Handler(), opt.Redactor))
+	h.log = slog.New(opt.Redactor.NewHandler(h.log.Handler()))
 	opt.Log = h.log
 	if h.doors, err = a.openDoors(h.cfg, env); err != nil {
 		return err

@@ -263,16 +263,27 @@ func (a *app) openSession(dir string, f runFlags) (*session.File, error) {
 	folder := filepath.Join(home, "sessions", folderName(dir))
 	id := f.resume
 	if f.last {
-		if id, err = session.Newest(folder); err != nil {
-			return nil, fmt.Errorf("--continue: no session of this folder: %w", err)
+		infos, err := session.List(folder)
+		if err != nil {
+			return nil, fmt.Errorf("--continue: %w", err)
 		}
+		if len(infos) == 0 {
+			return nil, errors.New("--continue: this folder has no session yet; run without it")
+		}
+		id = infos[0].ID
 	}
 	if id == "" {
 		id = task.NewID("run")
-	} else if _, err := os.Stat(filepath.Join(folder, id+".jsonl")); err != nil || strings.ContainsAny(id, `/\`) {
+		return session.OpenFile(filepath.Join(folder, id+session.Ext), true)
+	}
+	path, err := session.FilePath(folder, id)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("--resume: there is no session %s of this folder", id)
 	}
-	return session.OpenFile(filepath.Join(folder, id+".jsonl"))
+	return session.OpenFile(path, true)
 }
 
 // folderName is a readable, unique name for a folder's sessions.

@@ -60,15 +60,17 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	return w, err
 }
 
-// scanWith looks for secrets in what would be published: those the host knows first, then the usual patterns.
+// scanWith looks for secrets in what would be published: those the host knows and the usual patterns. A scan that fails finds something: it
+// must not let a diff through unseen.
 func scanWith(secrets *redact.Redactor) func(string) []string {
 	return func(diff string) []string {
-		var found []string
-		if secrets.String(diff) != diff {
-			found = append(found, "a value that this host keeps secret")
+		findings, err := secrets.Scan(diff)
+		if err != nil {
+			return []string{"the diff could not be scanned for secrets: " + err.Error()}
 		}
-		for _, f := range redact.Scan(diff) {
-			found = append(found, f.String())
+		found := make([]string, len(findings))
+		for i, f := range findings {
+			found[i] = f.String()
 		}
 		return found
 	}

@@ -69,7 +69,13 @@ func (h *Host) Drain() { h.draining.Store(true) }
 func (h *Host) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		return quiet(ctx, h.Ledger.Work(ctx, h.ID, h.MaxTasks, h.attempt))
+		return quiet(ctx, h.Ledger.Work(ctx, h.ID, h.MaxTasks, func(job context.Context, taskID string) error {
+			// The engine waits for running jobs without ending them; a host that goes down ends them itself.
+			job, cancel := context.WithCancel(job)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			return h.attempt(job, taskID)
+		}))
 	})
 	g.Go(func() error { return h.every(ctx, h.Sweep, h.sweep) })
 	g.Go(func() error { return h.every(ctx, h.Sweep, h.expire) })

@@ -22,7 +22,7 @@ func TestARequestBecomesAResultWithAnApprovalOnTheWay(t *testing.T) {
 	}
 	h.door.find(t, chat.KindAck, "deploy the fix")
 	card := h.door.find(t, chat.KindAsk, "")
-	if len(card.Blocks) == 0 || !strings.Contains(card.Blocks[0].Text, `"prod"`) || !strings.Contains(card.Footer, "digest ") {
+	if len(card.Blocks) == 0 || !strings.Contains(card.Blocks[0].Text, "prod") || !strings.Contains(card.Footer, "digest ") {
 		t.Fatalf("the card does not show the action whole with its digest: %+v", card)
 	}
 	if len(card.Mentions) != 2 {
