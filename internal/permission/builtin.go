@@ -5,7 +5,7 @@ import "strings"
 // builtinJudges looks into bash's own commands that run or prepare code.
 var builtinJudges = map[string]judge{
 	"eval":           (*walker).eval,
-	"source .":       human("reads commands from a file into this shell"),
+	"source .":       opaque("reads commands from a file into this shell"),
 	"alias":          (*walker).alias,
 	"trap":           (*walker).trap,
 	"enable":         (*walker).enable,

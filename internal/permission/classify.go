@@ -2,6 +2,8 @@ package permission
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -102,7 +104,30 @@ func (w *walker) finish() Classification {
 		w.raise(HumanRequired, w.hides, "bash evaluates this string again in "+w.evaluates)
 		w.out.Opaque = true
 	}
+	w.freshPrograms()
 	return w.out
+}
+
+// freshPrograms finds a program or script that the same line writes: what it will do is nowhere to be seen yet.
+func (w *walker) freshPrograms() {
+	for _, t := range w.out.Targets {
+		if !t.Write {
+			continue
+		}
+		file := path.Clean(t.Path)
+		for _, p := range w.out.Parts {
+			if len(p.Words) == 0 {
+				continue
+			}
+			runs := path.Clean(p.Words[0]) == file && strings.Contains(p.Words[0], "/")
+			if runsFiles(strings.ToLower(baseName(p.Words[0]))) {
+				runs = runs || slices.ContainsFunc(p.Words[1:], func(s string) bool { return path.Clean(s) == file })
+			}
+			if runs {
+				w.raiseOpaque(strings.Join(p.Words, " "), "runs a file that this very line writes")
+			}
+		}
+	}
 }
 
 var rank = map[Class]int{Plain: 0, DynamicOrdinary: 1, HumanRequired: 2}

@@ -215,3 +215,16 @@ func (p Problem) String() string {
 	}
 	return fmt.Sprintf("%s: rule %q: %s", p.Rule.Source, p.Rule.Text, p.Why)
 }
+
+// ToolMatches tells whether a pattern without a specifier (a family, a tool id, mcp__server, a name with *) is about a tool.
+func ToolMatches(pattern, tool string) bool {
+	name, err := ruleTool(strings.ReplaceAll(strings.TrimSpace(pattern), "*", "x"))
+	if err != nil {
+		return false
+	}
+	if strings.Contains(pattern, "*") {
+		return glob(strings.TrimSpace(pattern), tool)
+	}
+	r := Rule{tool: name}
+	return r.names(tool)
+}

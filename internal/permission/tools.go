@@ -121,8 +121,13 @@ func codeRunner(base string) bool {
 	return runnerNames[base] || trimmed != "" && runnerNames[trimmed]
 }
 
+// runsFiles tells that a name is a shell or an interpreter, whose operand is a program.
+func runsFiles(base string) bool { return codeRunner(base) && !indirect[base] }
+
 var runnerNames = set(`sh bash dash zsh ksh ash fish csh tcsh busybox pwsh powershell cmd python pypy ipython node nodejs deno bun perl ruby php lua luajit
 	env sudo timeout nice nohup xargs awk sed eval tclsh Rscript julia find su`)
+
+var indirect = set("env sudo timeout nice nohup xargs awk sed eval find su")
 
 func (w *walker) golang(words []word) {
 	for i := 1; i < len(words); i++ {
