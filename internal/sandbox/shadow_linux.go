@@ -3,11 +3,9 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"sync"
-	"time"
 )
 
 // shadow is a place that must exist on the host for a mount to cover it. The host makes it and takes it away again when the last
@@ -16,14 +14,6 @@ type shadow struct {
 	path string
 	dir  bool
 	text string
-}
-
-// shadowTime marks our own shadows: after a crash they are recognised by it and taken away by the next box.
-var shadowTime = time.Unix(1, 0)
-
-// IsShadow tells whether info is a leftover shadow: never content of the task.
-func IsShadow(info fs.FileInfo) bool {
-	return info.ModTime().Equal(shadowTime) && (info.IsDir() || info.Size() <= 2)
 }
 
 // shadowSet counts the boxes that need a shadow, over all boxes of this process.
