@@ -82,7 +82,7 @@ func TestAttemptS12HooksAndConfig(t *testing.T) {
 	for _, line := range []string{
 		"echo x > .git/hooks/post-checkout", "mkdir .git/hooks/d", "mv .git/hooks .git/h2", "rm -rf .git/hooks && mkdir .git/hooks && echo x > .git/hooks/a",
 		"git config core.fsmonitor /bin/true", "echo x >> .git/config", "mv .git/config .git/c2", "rm -f .git/config",
-		"echo '* filter=x' > .git/info/attributes", "echo ../evil > .git/commondir", "mkdir -p .git/modules/x/hooks",
+		"echo '* filter=x' > .git/info/attributes", "mv .git/info .git/i && mkdir .git/info && echo x > .git/info/attributes", "echo ../evil > .git/commondir", "mkdir -p .git/modules/x/hooks",
 	} {
 		r.refused(line)
 	}
@@ -360,7 +360,7 @@ func TestAttemptS48ShadowsSurviveAnEarlierBoxThatEnds(t *testing.T) {
 
 func TestAttemptS48CrashLeftoversAreTakenAway(t *testing.T) {
 	r := newRoom(t)
-	if err := makeShadow(shadow{path: filepath.Join(r.policy.Workspace, ".mcp.json")}); err != nil {
+	if err := makeShadow(shadow{root: r.policy.Workspace, path: filepath.Join(r.policy.Workspace, ".mcp.json")}); err != nil {
 		t.Fatal(err)
 	}
 	r.refused("echo x > .mcp.json")
@@ -432,6 +432,58 @@ func TestAttemptKernelSettings(t *testing.T) {
 	}
 	if read(t, "/proc/sys/kernel/core_pattern") != before {
 		t.Error("core_pattern was changed")
+	}
+}
+
+// Found here: the host makes shadows as itself; a link on the way must not lead it elsewhere.
+func TestAttemptLinksOnTheWayOfShadows(t *testing.T) {
+	r := newRoom(t)
+	r.repository()
+	r.refused("rm -rf .git/info && ln -s " + r.outside + " .git/info")
+	r.refused("mv .git/info .git/i2")
+	info := filepath.Join(r.policy.Workspace, ".git/info")
+	if err := os.RemoveAll(info); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{info, filepath.Join(r.policy.Workspace, "link")} {
+		if err := os.Symlink(r.outside, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.policy.ForbidRead = []string{filepath.Join(r.policy.Workspace, "link/later")}
+	_, err := r.box.Run(context.Background(), r.policy, Command{Argv: []string{"true"}})
+	if err == nil {
+		t.Error("a box was made over a link")
+	}
+	if n := count(r.outside); n != 1 {
+		t.Errorf("%d files outside, want the marker alone", n)
+	}
+	if err := os.Remove(info); err != nil {
+		t.Fatal(err)
+	}
+	r.must("true") // what the link leads to is not in the box at all
+	if n := count(r.outside); n != 1 {
+		t.Errorf("%d files outside, want the marker alone", n)
+	}
+}
+
+func TestAttemptSwapAFolderWhileABoxIsMade(t *testing.T) {
+	r := newRoom(t)
+	lib := filepath.Join(r.policy.Workspace, "deps")
+	if err := os.MkdirAll(lib, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(lib); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(r.outside, lib); err != nil {
+		t.Fatal(err)
+	}
+	if fd, err := openSource(lib, r.policy.Workspace); err == nil {
+		t.Errorf("descriptor %d of a folder outside", fd)
+	}
+	if fd, err := openSource(filepath.Join(lib, "marker"), r.policy.Workspace); err == nil {
+		t.Errorf("descriptor %d of a file outside", fd)
 	}
 }
 

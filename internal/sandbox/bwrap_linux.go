@@ -15,6 +15,7 @@ import (
 // bwrap is the full box: bubblewrap with namespaces of its own, no capabilities, and a system call filter.
 type bwrap struct {
 	program string
+	bindFD  bool // takes --bind-fd
 }
 
 // Name is "bwrap".
@@ -84,14 +85,16 @@ func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
 	}
 	limits := p.Limits.withDefaults()
 	x := &execution{
-		program: b.program,
-		mounts:  append(identity(uid, gid, p.Home), mounts...),
-		private: p.Temp == "",
-		tail:    slices.Concat([]string{"--remount-ro", "/", "--remount-ro", "/dev", "--chdir", dir, "--"}, limited(limits, c.Argv)),
-		env:     slices.Concat(p.Env, c.Env),
-		stdin:   c.Stdin,
-		out:     newCapture(limits.Output, c.Output),
-		drop:    drop, uid: uid, gid: gid,
+		program:   b.program,
+		workspace: p.Workspace,
+		bindFD:    b.bindFD,
+		mounts:    append(identity(uid, gid, p.Home), mounts...),
+		private:   p.Temp == "",
+		tail:      slices.Concat([]string{"--remount-ro", "/", "--remount-ro", "/dev", "--chdir", dir, "--"}, limited(limits, c.Argv)),
+		env:       slices.Concat(p.Env, c.Env),
+		stdin:     c.Stdin,
+		out:       newCapture(limits.Output, c.Output),
+		drop:      drop, uid: uid, gid: gid,
 	}
 	return x.supervise(ctx, wallFor(limits, c))
 }

@@ -32,7 +32,7 @@ func detect(ctx context.Context, cfg Config) (Box, Report, error) {
 		r.Warnings = append(r.Warnings, "bubblewrap "+r.Version+" is installed setuid; before 0.11.2 that mode allows a ptrace "+
 			"escalation (CVE-2026-41163): update it, or remove the setuid bit where user namespaces are allowed")
 	}
-	box := bwrap{program: program}
+	box := bwrap{program: program, bindFD: takesDescriptors(ctx, program)}
 	if err := probe(ctx, box); err != nil {
 		r.Reason, r.Mend = explain(err)
 		return unavailable(r)
@@ -54,6 +54,14 @@ func bwrapVersion(ctx context.Context, program string) string {
 		return "unknown"
 	}
 	return strings.TrimPrefix(firstLine(string(out)), "bubblewrap ")
+}
+
+// takesDescriptors: since 0.10, and in 0.8 where a distribution brought the fix of CVE-2024-42472 back.
+func takesDescriptors(ctx context.Context, program string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, "--help").CombinedOutput()
+	return err == nil && bytes.Contains(out, []byte("--ro-bind-fd"))
 }
 
 func older(version string, major, minor, patch int) bool {

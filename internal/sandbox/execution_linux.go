@@ -19,19 +19,21 @@ import (
 
 // execution is one run of bubblewrap.
 type execution struct {
-	program  string
-	mounts   []mount
-	private  bool // no temp folder given: /tmp is in memory
-	tail     []string
-	env      []string
-	stdin    io.Reader
-	out      *capture
-	drop     bool // run as uid and gid
-	uid, gid int
-	files    []*os.File // given to bubblewrap from descriptor 3 on
+	program   string
+	workspace string
+	bindFD    bool // the program takes descriptors as sources
+	mounts    []mount
+	private   bool // no temp folder given: /tmp is in memory
+	tail      []string
+	env       []string
+	stdin     io.Reader
+	out       *capture
+	drop      bool // run as uid and gid
+	uid, gid  int
+	files     []*os.File // given to bubblewrap from descriptor 3 on
 }
 
-// flags of every box; see docs/ARCHITECTURE.md for what each holds.
+// flags of every box: namespaces of its own, no way to make more, no capabilities, no terminal, and an end with the host.
 var flags = []string{"--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 	"--disable-userns", "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--hostname", "box"}
 
@@ -158,7 +160,7 @@ func (x *execution) arguments() ([]string, error) {
 	}
 	mounts := x.mounts
 	if x.drop {
-		staged, err := stage(mounts)
+		staged, err := stage(mounts, x.workspace)
 		if err != nil {
 			return nil, err
 		}
@@ -166,10 +168,12 @@ func (x *execution) arguments() ([]string, error) {
 	}
 	for _, m := range mounts {
 		switch m.kind {
-		case bindRO:
-			args = append(args, "--ro-bind", m.src, m.dest)
-		case bindRW:
-			args = append(args, "--bind", m.src, m.dest)
+		case bindRO, bindRW:
+			bind, err := x.bind(m)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, bind...)
 		case maskDir:
 			args = append(args, "--perms", "0000", "--tmpfs", m.dest, "--remount-ro", m.dest)
 		case maskFile, data:
@@ -185,6 +189,19 @@ func (x *execution) arguments() ([]string, error) {
 		}
 	}
 	return args, nil
+}
+
+// bind names the source by descriptor where that can be done, so that nothing can be swapped below the path.
+func (x *execution) bind(m mount) ([]string, error) {
+	flag := map[mountKind]string{bindRO: "--ro-bind", bindRW: "--bind"}[m.kind]
+	if x.drop || !x.bindFD || !within(x.workspace, m.src) {
+		return []string{flag, m.src, m.dest}, nil
+	}
+	fd, err := openSource(m.src, x.workspace)
+	if err != nil {
+		return nil, fmt.Errorf("bind %s: %w", m.src, err)
+	}
+	return []string{flag + "-fd", x.pass(os.NewFile(uintptr(fd), m.src)), m.dest}, nil
 }
 
 // give hands content over in a pipe; it must fit the pipe's buffer of 64 KiB.

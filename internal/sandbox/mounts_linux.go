@@ -180,17 +180,14 @@ func forbiddenMounts(p Policy, visible []mount) ([]mount, []shadow) {
 	var out []mount
 	var shadows []shadow
 	for _, path := range p.ForbidRead {
-		real := path
-		if r, err := filepath.EvalSymlinks(path); err == nil {
-			real = r
-		}
-		seen, writable := reach(visible, real)
-		if !seen && !inBase(real) {
+		real := resolve(path)
+		around, writable := reach(visible, real)
+		if around == "" && !inBase(real) {
 			continue // not in the box at all
 		}
 		info, err := os.Stat(real)
-		if err == nil && IsShadow(info) {
-			shadows = append(shadows, shadow{path: real, dir: info.IsDir()})
+		if err == nil && around != "" && IsShadow(info) {
+			shadows = append(shadows, shadow{root: around, path: real, dir: info.IsDir()})
 		}
 		switch {
 		case err == nil && info.IsDir():
@@ -199,22 +196,30 @@ func forbiddenMounts(p Policy, visible []mount) ([]mount, []shadow) {
 			out = append(out, mount{kind: maskFile, dest: real})
 		case writable:
 			missing := firstMissing(real)
-			shadows = append(shadows, shadow{path: missing})
+			shadows = append(shadows, shadow{root: around, path: missing})
 			out = append(out, mount{kind: maskFile, dest: missing})
 		}
 	}
 	return out, shadows
 }
 
-// reach tells whether the box shows path, and whether the nearest root around it is writable.
-func reach(mounts []mount, path string) (seen, writable bool) {
+// resolve follows the links of what exists of path and leaves the rest as it is.
+func resolve(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil || path == "/" {
+		return real
+	}
+	return filepath.Join(resolve(filepath.Dir(path)), filepath.Base(path))
+}
+
+// reach gives the nearest root around path that the box shows, and whether it is writable.
+func reach(mounts []mount, path string) (around string, writable bool) {
 	best := -1
 	for _, m := range mounts {
-		if within(m.dest, path) && depth(m.dest) >= best {
-			best, seen, writable = depth(m.dest), true, m.kind == bindRW
+		if within(m.dest, path) && depth(m.dest) >= best && m.src == m.dest {
+			best, around, writable = depth(m.dest), m.dest, m.kind == bindRW
 		}
 	}
-	return seen, writable
+	return around, writable
 }
 
 // firstMissing is the topmost part of path that does not exist: as long as it is shadowed, nothing below can appear.

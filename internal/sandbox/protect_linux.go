@@ -15,7 +15,8 @@ func gitExclude() string {
 
 // protection collects what is carved out of a workspace.
 type protection struct {
-	root    string
+	root    string // the workspace
+	base    string // the folder that shadows must stay in: root, or a git folder outside of it
 	mounts  []mount
 	shadows []shadow
 }
@@ -23,7 +24,7 @@ type protection struct {
 // protect lists the places inside root that stay read-only: the agent's own configuration and everything in a git folder that
 // makes a later command run something. The git folder itself is bound onto itself, so that it cannot be moved away.
 func protect(root string) ([]mount, []shadow, error) {
-	c := &protection{root: root}
+	c := &protection{root: root, base: root}
 	for _, name := range Protected {
 		if err := c.readOnly(filepath.Join(root, name), shadow{}); err != nil {
 			return nil, nil, err
@@ -51,12 +52,12 @@ func (c *protection) readOnly(path string, missing shadow) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		missing.path = path
+		missing.root, missing.path = c.base, path
 		c.shadows = append(c.shadows, missing)
 	case err != nil:
 		return fmt.Errorf("protect %s: %w", path, err)
 	case IsShadow(info): // of a box that runs now, or left by a crash
-		missing.path, missing.dir = path, info.IsDir()
+		missing.root, missing.path, missing.dir = c.base, path, info.IsDir()
 		c.shadows = append(c.shadows, missing)
 	case !info.Mode().IsRegular() && !info.IsDir():
 		return fmt.Errorf("protect %s: it is a link or a special file; replace it by its target", path)
@@ -103,9 +104,15 @@ func (c *protection) commonDir(dir string) error {
 		return fmt.Errorf("protect git folder: %w", err)
 	}
 	info := filepath.Join(dir, "info")
-	if _, err := os.Lstat(info); errors.Is(err, fs.ErrNotExist) {
-		c.shadows = append(c.shadows, shadow{path: info, dir: true})
+	switch st, err := os.Lstat(info); {
+	case errors.Is(err, fs.ErrNotExist):
+		c.shadows = append(c.shadows, shadow{root: c.base, path: info, dir: true})
+	case err != nil:
+		return fmt.Errorf("protect git folder: %w", err)
+	case !st.IsDir():
+		return fmt.Errorf("protect git folder: %s is not a folder", info)
 	}
+	c.island(info)
 	steps := []func() error{
 		func() error { return c.readOnly(filepath.Join(dir, "config"), shadow{}) },
 		func() error { return c.readOnly(filepath.Join(dir, "hooks"), shadow{dir: true}) },
@@ -211,9 +218,11 @@ func (c *protection) pointer(file string) error {
 		if common == "" || filepath.Dir(filepath.Dir(dir)) != common {
 			return nil
 		}
+		c.base = common
 		return c.gitDir(dir, common)
 	}
 	if samePath(worktreeOf(dir), c.root) {
+		c.base = dir
 		return c.gitDir(dir, dir)
 	}
 	return nil

@@ -3,27 +3,19 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 )
 
 // shadow is a place that must exist on the host for a mount to cover it. The host makes it and takes it away again when the last
 // box of the workspace has ended, so that no ghost file is left (S48).
 type shadow struct {
+	root string // folder of the host that path must not lead out of, whatever links a task left on the way
 	path string
 	dir  bool
 	text string
-}
-
-// shadowTime marks our own shadows: after a crash they are recognised by it and taken away by the next box.
-var shadowTime = time.Unix(1, 0)
-
-// IsShadow tells whether info is a leftover shadow: never content of the task.
-func IsShadow(info fs.FileInfo) bool {
-	return info.ModTime().Equal(shadowTime) && (info.IsDir() || info.Size() <= 2)
 }
 
 // shadowSet counts the boxes that need a shadow, over all boxes of this process.
@@ -62,26 +54,46 @@ func (s *shadowSet) drop(list []shadow) {
 }
 
 func makeShadow(sh shadow) error {
-	if info, err := os.Lstat(sh.path); err == nil {
+	if err := sh.make(); err != nil {
+		return fmt.Errorf("shadow %s: %w", sh.path, err)
+	}
+	return nil
+}
+
+func (sh shadow) make() error {
+	root, name, err := sh.open()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if info, err := root.Lstat(name); err == nil {
 		if IsShadow(info) || (sh.dir && info.IsDir()) {
 			return nil
 		}
-		return fmt.Errorf("shadow %s: it appeared meanwhile; run the command again", sh.path)
+		return errors.New("it appeared meanwhile; run the command again")
 	}
-	var err error
 	if sh.dir {
-		err = os.Mkdir(sh.path, 0o755)
+		err = root.Mkdir(name, 0o755)
 	} else {
-		err = writeNew(sh.path, sh.text)
+		err = writeNew(root, name, sh.text)
 	}
 	if err != nil {
-		return fmt.Errorf("shadow %s: %w", sh.path, err)
+		return err
 	}
-	return os.Chtimes(sh.path, shadowTime, shadowTime)
+	return root.Chtimes(name, shadowTime, shadowTime)
 }
 
-func writeNew(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+func (sh shadow) open() (*os.Root, string, error) {
+	name, err := filepath.Rel(sh.root, sh.path)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := os.OpenRoot(sh.root)
+	return root, name, err
+}
+
+func writeNew(root *os.Root, name, text string) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -91,11 +103,14 @@ func writeNew(path, text string) error {
 
 // dropShadow removes only what is still ours: a folder only when empty, a file only when unchanged.
 func dropShadow(sh shadow) {
-	if sh.dir {
-		_ = os.Remove(sh.path)
+	root, name, err := sh.open()
+	if err != nil {
 		return
 	}
-	if info, err := os.Lstat(sh.path); err == nil && info.Mode().IsRegular() && IsShadow(info) {
-		_ = os.Remove(sh.path)
+	defer root.Close()
+	info, err := root.Lstat(name)
+	if err != nil || (sh.dir != info.IsDir()) || (!sh.dir && !IsShadow(info)) {
+		return
 	}
+	_ = root.Remove(name)
 }

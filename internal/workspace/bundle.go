@@ -26,9 +26,14 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 index=$(git rev-parse --git-path index)
 mine=$(mktemp -d /tmp/pack.XXXXXX)
 trap 'rm -rf "$mine"' EXIT
-if [ -f "$index" ]; then cp "$index" "$mine/index"; fi
+if [ -f "$index" ] && git ls-files >/dev/null 2>&1; then cp "$index" "$mine/index"; fi
 export GIT_INDEX_FILE="$mine/index"
 git add -A
+if [ -f "$mine/index" ]; then # marks that hide a file from git must not hide it from the host
+  git ls-files -z | git update-index -z --no-assume-unchanged --stdin
+  git ls-files -z | git update-index -z --no-skip-worktree --stdin
+  git add -A
+fi
 tree=$(git write-tree)
 head=$(git rev-parse --verify --quiet 'HEAD^{commit}' || echo "$BASE")
 branch=$(git symbolic-ref --quiet --short HEAD || true)

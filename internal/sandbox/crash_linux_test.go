@@ -1,0 +1,79 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test program play a host that dies.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("REASONIX_TEST_HOST"); dir != "" {
+		box, _, err := Detect(context.Background(), Config{})
+		if err != nil {
+			panic(err)
+		}
+		p := Policy{Workspace: dir, Env: []string{"PATH=" + defaultPath, "TREE=" + filepath.Base(dir)}}
+		_, _ = box.Run(context.Background(), p, Command{Argv: []string{"/bin/bash", "-c", "trap '' TERM HUP; setsid sleep 300 & echo up; sleep 300"},
+			Output: func(b []byte) { os.Stdout.Write(b) }})
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestInvariant08ABoxEndsWithItsHost(t *testing.T) {
+	r := newRoom(t)
+	dir := filepath.Join(filepath.Dir(r.policy.Workspace), "tree"+callID())
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.chown(dir)
+	host := exec.Command("/proc/self/exe")
+	host.Env = append(os.Environ(), "REASONIX_TEST_HOST="+dir)
+	out, err := host.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "up\n" {
+		t.Fatalf("the box of the other host says %q, %v", line, err)
+	}
+	mark := "TREE=" + filepath.Base(dir)
+	if len(processesWith(mark)) < 2 {
+		t.Fatal("control: the processes cannot be seen")
+	}
+	if err := host.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = host.Wait()
+	deadline := time.After(2 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left := processesWith(mark)
+		if len(left) == 0 {
+			break
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("still running: %s", strings.Join(left, "\n"))
+		case <-tick.C: // a death of others gives no signal
+		}
+	}
+	// The next box of that workspace takes away what the dead host left.
+	p := r.policy
+	p.Workspace = dir
+	if _, err := r.box.Run(context.Background(), p, Command{Argv: []string{"true"}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(dir); n != 0 {
+		t.Errorf("%d files left", n)
+	}
+}
