@@ -195,9 +195,9 @@ func (f *Files) List(ctx context.Context, path string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", path, err)
 	}
-	out := entries[:0]
+	out, forbid := entries[:0], f.forbiddenNow()
 	for _, e := range entries {
-		if f.forbidden(filepath.Join(spot.path, e.Name())) {
+		if insideAny(filepath.Join(spot.path, e.Name()), forbid) {
 			continue
 		}
 		if info, err := dir.Lstat(e.Name()); err == nil { // through the descriptor; the entry's own Info would walk the path again

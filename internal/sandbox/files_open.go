@@ -30,9 +30,12 @@ func openFolder(root string, parts []string, create bool) (*os.Root, error) {
 
 func stepInto(dir *os.Root, part string, create bool) (*os.Root, error) {
 	before, err := dir.Lstat(part)
+	made := false
 	if create && errors.Is(err, fs.ErrNotExist) {
 		if err := dir.Mkdir(part, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, pathless(err)
+		} else if err == nil {
+			made = true
 		}
 		before, err = dir.Lstat(part)
 	}
@@ -53,6 +56,12 @@ func stepInto(dir *os.Root, part string, create bool) (*os.Root, error) {
 	if err != nil || !os.SameFile(before, after) {
 		next.Close()
 		return nil, errSwapped
+	}
+	if made {
+		if self, err := next.Open("."); err == nil {
+			giveToOwnerOf(dir, self)
+			self.Close()
+		}
 	}
 	return next, nil
 }

@@ -143,9 +143,22 @@ func (f *Files) rootOf(full string, want access) (string, error) {
 }
 
 // forbidden compares with the entries as written and as they resolve now, because they may appear or become links later.
-func (f *Files) forbidden(full string) bool {
+func (f *Files) forbidden(full string) bool { return insideAny(full, f.forbiddenNow()) }
+
+// forbiddenNow is looked up once for a walk: it costs a call to the system per component.
+func (f *Files) forbiddenNow() []string {
+	all := f.forbid[:len(f.forbid):len(f.forbid)]
 	for _, p := range f.forbid {
-		if insidePath(full, p) || insidePath(full, resolveLinks(p)) {
+		if real := resolveLinks(p); real != p {
+			all = append(all, real)
+		}
+	}
+	return all
+}
+
+func insideAny(full string, dirs []string) bool {
+	for _, d := range dirs {
+		if insidePath(full, d) {
 			return true
 		}
 	}

@@ -20,8 +20,11 @@ func links(_ *os.File, info fs.FileInfo) uint64 {
 	return 1
 }
 
-// keepOwner gives a replacement the owner of what it replaces; only root can, and nobody else needs it.
+// keepOwner gives a file the owner that info shows; only root can, and nobody else needs it.
 func keepOwner(f *os.File, info fs.FileInfo) {
+	if os.Geteuid() != 0 {
+		return
+	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 	}

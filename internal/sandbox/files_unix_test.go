@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"reasonix/internal/tool"
 )
@@ -154,4 +157,55 @@ func TestAFolderThatBecameALinkIsNotEntered(t *testing.T) {
 	if _, _, err := openRegular(root, "alias"); !errors.Is(err, errSwapped) {
 		t.Errorf("a file that became a link: %v", err)
 	}
+}
+
+func TestAHostRunningAsRootCreatesForTheWorkspacesOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	h := newHouse(t, FilesConfig{})
+	const owner = 54321
+	h.put(h.in("theirs"), "x")
+	for p, uid := range map[string]int{h.w: owner, h.in("theirs"): owner + 1} {
+		if err := os.Chown(p, uid, uid); err != nil {
+			t.Skipf("cannot change owners here: %v", err)
+		}
+	}
+	for _, p := range []string{"new/deep/f", "top", "theirs"} {
+		if err := h.write(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for p, want := range map[string]uint32{"new": owner, "new/deep": owner, "new/deep/f": owner, "top": owner, "theirs": owner + 1} {
+		info, err := os.Stat(h.in(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Sys().(*syscall.Stat_t).Uid; got != want {
+			t.Errorf("%s belongs to %d, want %d", p, got, want)
+		}
+	}
+}
+
+// Resolve agrees with the kernel about everything that exists.
+func TestResolveAgreesWithTheKernel(t *testing.T) {
+	h := newHouse(t, FilesConfig{})
+	h.put(h.in("a/b/f"), "x")
+	h.put(h.in("c/f"), "x")
+	for name, target := range map[string]string{"l1": "a/b", "a/up": "..", "c/over": "../a/b/../../l1", "abs": h.in("c"), "a/b/loop": "loop"} {
+		h.link(target, name)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "f", "..", ".", "l1", "up", "over", "abs"}), 1, 7).Draw(t, "path")
+		path := strings.Join(parts, "/")
+		info, err := os.Stat(h.w + "/" + path)
+		if err != nil {
+			return
+		}
+		resolved := h.files.Resolve(path)
+		again, err := os.Lstat(resolved)
+		if err != nil || !os.SameFile(info, again) || h.files.Resolve(resolved) != resolved {
+			t.Fatalf("%s resolves to %s: %v", path, resolved, err)
+		}
+	})
 }

@@ -22,8 +22,9 @@ const (
 
 // walker visits one tree.
 type walker struct {
-	ctx   context.Context
-	files *Files
+	ctx    context.Context
+	files  *Files
+	forbid []string
 	fn    func(path string, d fs.DirEntry) error
 }
 
@@ -63,7 +64,7 @@ func (f *Files) visit(ctx context.Context, path string, fn func(path string, d f
 	if err != nil {
 		return err
 	}
-	w := &walker{ctx: ctx, files: f, fn: fn}
+	w := &walker{ctx: ctx, files: f, forbid: f.forbiddenNow(), fn: fn}
 	parent, err := openFolder(spot.root, spot.parents, false)
 	if err != nil {
 		return err
@@ -129,7 +130,7 @@ func (w *walker) skips(e fs.DirEntry, path string, match gitignore.Matcher) bool
 	if !e.IsDir() && !e.Type().IsRegular() {
 		return true
 	}
-	if isGitName(e.Name()) || w.files.forbidden(path) {
+	if isGitName(e.Name()) || insideAny(path, w.forbid) {
 		return true
 	}
 	return match.Match(w.files.domain(path), e.IsDir())

@@ -104,10 +104,20 @@ func replace(dir *os.Root, name string, data []byte, old fs.FileInfo) (err error
 			_ = dir.Remove(temp)
 		}
 	}()
+	if old == nil {
+		giveToOwnerOf(dir, file)
+	}
 	if err := fill(file, data, old); err != nil {
 		return err
 	}
 	return pathless(dir.Rename(temp, name))
+}
+
+// giveToOwnerOf makes what a host running as root created belong to the folder's owner: the box works as that user.
+func giveToOwnerOf(dir *os.Root, file *os.File) {
+	if info, err := dir.Lstat("."); err == nil {
+		keepOwner(file, info)
+	}
 }
 
 func fill(file *os.File, data []byte, old fs.FileInfo) error {
