@@ -27,10 +27,14 @@ type rendered struct {
 // the prose move whole into parts, and the comment says so.
 func render(m chat.Message) (rendered, error) {
 	var r rendered
+	m.Title, m.Text, m.Footer = chat.Visible(m.Title), chat.Visible(m.Text), chat.Visible(m.Footer)
 	if m.Kind == chat.KindStatus { // edited again and again; parts would flood the issue
 		m.Text = clip(m.Text, statusLimit)
 	}
-	text, facts, blocks := prose(strings.TrimSpace(chat.Visible(m.Text))), factList(m.Fields), inlineBlocks(m.Blocks)
+	if m.Kind == chat.KindAsk {
+		m.Title, m.Text, m.Footer = harmless(m.Title), harmless(m.Text), harmless(m.Footer)
+	}
+	text, facts, blocks := prose(strings.TrimSpace(m.Text)), factList(m.Fields), inlineBlocks(m.Blocks)
 	moved := []func(){
 		func() { blocks = r.move(m.Blocks) },
 		func() { facts = r.moveOne("facts", facts) },
@@ -54,10 +58,10 @@ func render(m chat.Message) (rendered, error) {
 
 func assemble(m chat.Message, text, facts, blocks string) string {
 	var title, footer string
-	if t := oneLine(m.Title); t != "" {
+	if t := joinLines(m.Title); t != "" {
 		title = "### " + t
 	}
-	if f := oneLine(m.Footer); f != "" {
+	if f := joinLines(m.Footer); f != "" {
 		footer = "<sub>" + strings.ReplaceAll(f, "<", "&lt;") + "</sub>"
 	}
 	var sections []string
@@ -69,9 +73,9 @@ func assemble(m chat.Message, text, facts, blocks string) string {
 	return strings.Join(sections, "\n\n")
 }
 
-func oneLine(s string) string {
-	return prose(strings.Join(strings.Fields(chat.Visible(s)), " "))
-}
+func oneLine(s string) string { return joinLines(chat.Visible(s)) }
+
+func joinLines(s string) string { return prose(strings.Join(strings.Fields(s), " ")) }
 
 var login = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})$`)
 
@@ -231,19 +235,38 @@ var mention = regexp.MustCompile(`(^|\W)@([A-Za-z0-9])`)
 // joiner stands between @ and a name, so that text of the model calls nobody.
 const joiner = "\u2060"
 
-// prose keeps markdown as it is, except that it calls nobody and hides nothing in HTML comments. Fenced code stays.
+// nestedFence is a run of fence characters that does not start its line: whether it opens code depends on lists and quotes.
+var nestedFence = regexp.MustCompile("(?m)^[^\n`~]+(?:`{3,}|~{3,})")
+
+// prose keeps markdown as it is, except that it calls nobody and hides nothing in HTML comments. Fenced code stays, unless
+// it is doubtful where it ends.
 func prose(md string) string {
+	doubtful := nestedFence.MatchString(md)
 	var code fence
 	lines := strings.Split(md, "\n")
 	for i, line := range lines {
-		if code.next(line) {
+		if code.next(line) && !doubtful {
 			continue
 		}
 		line = strings.ReplaceAll(line, "<!--", "&lt;!--")
 		lines[i] = mention.ReplaceAllString(line, "${1}@"+joiner+"${2}")
 	}
-	if code.open != "" { // an open fence would swallow the answers below
+	if code.open != "" && !doubtful { // an open fence would swallow what stands below
 		lines = append(lines, code.open)
 	}
 	return strings.Join(lines, "\n")
+}
+
+var tagStart = regexp.MustCompile(`<([A-Za-z/!?])`)
+
+var fenceRun = regexp.MustCompile("``(`+)|~~(~+)")
+
+// harmless is for the words around an ask: HTML shows as text, and where it is doubtful which fence ends which, none is one,
+// so that nothing can fold away or swallow what is asked.
+func harmless(md string) string {
+	md = tagStart.ReplaceAllString(md, "<"+joiner+"${1}")
+	if !nestedFence.MatchString(md) {
+		return md
+	}
+	return fenceRun.ReplaceAllStringFunc(md, func(run string) string { return strings.Join(strings.Split(run, ""), joiner) })
 }

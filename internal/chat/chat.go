@@ -65,6 +65,7 @@ type Event struct {
 	Press    *Press    // VerbPress
 	Target   *Target   // the issue or pull request that it happened on
 	Route    string    // schedules name their route; doors leave it empty
+	Slot     *Slot     // schedules: which of their moments it is
 	Context  []Source  // text by others that may inform the task, never steer it
 	Received time.Time // when the host got it
 }
