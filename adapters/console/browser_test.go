@@ -113,6 +113,12 @@ func (b *tab) sees(js string) {
 	}
 }
 
+// hide makes the page believe that its tab was left or entered.
+func (b *tab) hide(yes bool) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`Object.defineProperty(document, "hidden", {configurable: true, value: %t}), document.dispatchEvent(new Event("visibilitychange")), undefined`, yes)))
+}
+
 func text(selector, want string) string {
 	return fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.checkVisibility() && e.innerText.includes(%q))", selector, want)
 }
@@ -179,6 +185,13 @@ func TestTheWholeStoryInABrowser(t *testing.T) {
 	r = run(t, w, Config{Suggest: "Fix the failing test.", SessionKeyFile: key, Listen: addr})
 	w.say("task_1", chat.FeedItem{Kind: "note", Text: "The host is back."})
 	visitor.sees(text("#feed", "The host is back.") + ` && document.querySelector("#offline").hidden`)
+
+	// A page that nobody looks at rests, and catches up.
+	visitor.hide(true)
+	w.say("task_1", chat.FeedItem{Kind: "note", Text: "Said while nobody looked."})
+	visitor.hide(false)
+	visitor.sees(text("#feed", "Said while nobody looked."))
+	visitor.sees(`document.title.startsWith("(1) ")`)
 
 	// The approver answers on the page of asks; the visitor's page follows without a reload.
 	lead.do(chromedp.Navigate("http://" + addr + "/asks"))
@@ -261,7 +274,7 @@ func TestPictures(t *testing.T) {
 	r.as("visitor").script().post("/requests", url.Values{"nonce": {"n1"}, "text": {"The test of the money package fails. Find out why, fix the code, and show that the test passes."}})
 	begin(w, "task_4")
 	lead := open(t, browser, r, "lead")
-	lead.pictures(r, "home", "/", "#tasks")
+	lead.pictures(r, "home", "/", ".health")
 	lead.pictures(r, "parked", "/tasks/task_4", "#feed .asked")
 	lead.pictures(r, "asks", "/asks", "article.ask")
 	w.press(chat.Event{Actor: chat.Actor{Name: "lead"}, Press: &chat.Press{AskID: askID, Choice: "allow"}})
