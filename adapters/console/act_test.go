@@ -22,7 +22,7 @@ func mustShow(t *testing.T, what, body string, wants ...string) {
 	}
 }
 
-func TestARequestSubmittedTwiceIsOneTask(t *testing.T) {
+func TestInvariant01_ARequestSubmittedTwiceIsOneTask(t *testing.T) {
 	w := newWorld()
 	r := run(t, w, Config{})
 	b := r.as("visitor")
@@ -100,7 +100,7 @@ func TestBrokenFormsChangeNothing(t *testing.T) {
 	}
 }
 
-func TestAPressIsToldAtItsCardAndARefusalLeavesTheButtonsAlive(t *testing.T) {
+func TestInvariant04_APressIsToldAtItsCardAndARefusalLeavesTheButtonsAlive(t *testing.T) {
 	w := parkedWorld(t)
 	r := run(t, w, Config{})
 	stranger, lead, second := r.as("visitor").script(), r.as("lead").script(), r.as("second").script()
@@ -174,7 +174,7 @@ func TestFreeTextAnswersReachTheHost(t *testing.T) {
 	}
 }
 
-func TestALongCommandIsThereToTheLastCharacterAndCountsOnlyAfterReading(t *testing.T) {
+func TestInvariant05_ALongCommandIsThereToTheLastCharacterAndCountsOnlyAfterReading(t *testing.T) {
 	w := parkedWorld(t)
 	command := "true " + strings.Repeat("a", 5000) + " && rm -rf /the/end"
 	w.tasks[0].Asks[0].Blocks = []chat.Block{{Name: "command.sh", Text: command}}
@@ -210,7 +210,7 @@ func TestAnActionThatIsAnotherThanWasShownIsNotAnswered(t *testing.T) {
 	}
 }
 
-func TestACommandCannotHideOnItsCard(t *testing.T) {
+func TestInvariant05_ACommandCannotHideOnItsCard(t *testing.T) {
 	w := parkedWorld(t)
 	a := &w.tasks[0].Asks[0]
 	a.Blocks = []chat.Block{{Name: "command.sh", Text: "echo ```\u202efr- mr\u202c\u200b</pre><script>alert(1)</script>\x1b[2K\r ok"}}

@@ -37,6 +37,7 @@ func TestPagesLookAsAgreed(t *testing.T) {
 	}
 	golden("login.html", r.browser(), "/login")
 	golden("home.html", b, "/")
+	golden("health.html", b, "/health")
 	golden("asks.html", b, "/asks")
 	golden("task-parked.html", b, "/tasks/"+fill)
 	golden("panel.html", b, "/tasks/"+fill+"/panel")

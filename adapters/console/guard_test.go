@@ -13,7 +13,7 @@ import (
 
 // doors lists every address of the console but the sign-in and the static files.
 var doors = []string{
-	"GET /", "GET /tasks", "GET /asks", "GET /asks/list", "GET /asks/count", "GET /tasks/task_1", "GET /tasks/task_1/panel",
+	"GET /", "GET /health", "GET /tasks", "GET /asks", "GET /asks/list", "GET /asks/count", "GET /tasks/task_1", "GET /tasks/task_1/panel",
 	"GET /tasks/task_1/feed", "GET /tasks/task_1/changes.diff", "GET /nothing", "POST /requests", "POST /tasks/task_1/reply",
 	"POST /tasks/task_1/stop", "POST /tasks/task_1/posture", "POST /asks/" + askID + "/press",
 	"GET /api/me", "GET /api/tasks", "GET /api/tasks/task_1", "GET /api/tasks/task_1/feed", "GET /api/asks", "GET /api/health",
@@ -183,7 +183,7 @@ func TestPagesNeedNothingInlineAndNothingFromElsewhere(t *testing.T) {
 			t.Errorf("%s has a script that is no file of ours", path)
 		}
 	}
-	for _, path := range []string{"/", "/asks", "/tasks/task_1", "/tasks/task_1/panel"} {
+	for _, path := range []string{"/", "/health", "/asks", "/tasks/task_1", "/tasks/task_1/panel"} {
 		check(path)
 	}
 	conclude(w, "task_1")

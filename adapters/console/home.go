@@ -15,12 +15,26 @@ const (
 	maxSettled = 20
 )
 
-// homeView is the first page: what can be asked for, what is going on, whether the host is well.
+// homeView is the first page: what can be asked for and what is going on.
 type homeView struct {
-	Form   requestForm
-	List   listView
-	Health []chat.HealthItem
-	Ill    int
+	Form requestForm
+	List listView
+}
+
+// healthView is fetched by itself: looking may take a moment.
+type healthView struct {
+	Items []chat.HealthItem
+	Ill   int
+}
+
+func (d *Door) health(w http.ResponseWriter, r *http.Request, _ viewer) {
+	h := healthView{Items: d.sees().Desk.Health(r.Context())}
+	for _, item := range h.Items {
+		if !item.OK {
+			h.Ill++
+		}
+	}
+	d.renderPart(w, r, "health", h)
 }
 
 // requestForm keeps what was typed when a request was refused.
@@ -49,12 +63,7 @@ func (d *Door) home(w http.ResponseWriter, r *http.Request, v viewer) {
 }
 
 func (d *Door) renderHome(w http.ResponseWriter, r *http.Request, v viewer, status int, form requestForm) {
-	h := homeView{Form: form, List: d.listTasks(r), Health: d.sees().Desk.Health(r.Context())}
-	for _, item := range h.Health {
-		if !item.OK {
-			h.Ill++
-		}
-	}
+	h := homeView{Form: form, List: d.listTasks(r)}
 	d.render(w, r, status, "home", d.framed(r, v, "Tasks", "tasks", h))
 }
 

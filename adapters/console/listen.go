@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -54,6 +55,9 @@ func (d *Door) start(addr string, h chat.Host) error {
 	defer d.mu.Unlock()
 	if d.addr != "" {
 		return fmt.Errorf("console %s: runs already on %s", d.name, d.addr)
+	}
+	if h.Log == nil {
+		h.Log = slog.New(slog.DiscardHandler)
 	}
 	d.addr, d.host, d.ours = addr, h, ownHosts(addr, d.settings)
 	return nil
@@ -110,6 +114,7 @@ func (d *Door) handler() http.Handler {
 		mux.HandleFunc(pattern, d.signedIn(h))
 	}
 	page("GET /{$}", d.home)
+	page("GET /health", d.health)
 	page("GET /tasks", d.taskList)
 	page("GET /asks", d.asks)
 	page("GET /asks/list", d.askList)

@@ -86,6 +86,10 @@ func (d *Door) write(w http.ResponseWriter, r *http.Request, status int, body []
 // refuse shows why nothing happened: a whole page, or one line for a part of a page.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
 	if r.Header.Get("HX-Request") != "" {
+		w.Header().Set("HX-Reswap", "none") // what is fetched again by itself stays as it is
+		if r.Method == http.MethodPost {
+			w.Header().Set("HX-Reswap", "beforeend") // the form and its buttons stay alive
+		}
 		body, err := d.show("parts", "outcome", &outcome{Tone: "bad", Text: text})
 		d.write(w, r, status, body, err)
 		return

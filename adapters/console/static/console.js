@@ -4,30 +4,80 @@
   const root = document.documentElement;
   root.classList.add("js");
 
-  // --- the feed continues at the last item seen, also when the stream has to be opened anew ---
-  let seen = 0;
+  // --- one stream that continues at the last item seen, rests while nobody looks, and shows nothing twice ---
+  // (Browsers allow six connections to a host: forgotten tabs must not use them up.)
+  class Feed extends EventTarget {
+    constructor(url) {
+      super();
+      this.address = url.split("?")[0];
+      this.seen = 0;
+      this.names = new Set();
+      this.readyState = EventSource.CONNECTING;
+      this.look = () => { if (document.hidden) this.rest(); else this.connect(); };
+      document.addEventListener("visibilitychange", this.look);
+      this.look();
+    }
+    connect() {
+      if (this.source || this.readyState === EventSource.CLOSED) return;
+      const source = new EventSource(this.address + "?after=" + this.seen);
+      this.source = source;
+      this.names.forEach((name) => this.bind(name));
+      source.onopen = (e) => { this.readyState = EventSource.OPEN; if (this.onopen) this.onopen(e); };
+      source.onerror = (e) => {
+        if (this.onerror) this.onerror(e);
+        if (source.readyState !== EventSource.CLOSED || this.source !== source) return;
+        this.source = null; // refused rather than cut: the browser leaves the next try to us
+        setTimeout(this.look, 2000);
+      };
+    }
+    bind(name) {
+      const source = this.source;
+      source.addEventListener(name, (e) => {
+        const id = Number(e.lastEventId || 0);
+        if (this.source !== source || (name === "item" && id > 0 && id <= this.seen)) return;
+        this.seen = Math.max(this.seen, id);
+        this.dispatchEvent(new MessageEvent(name, { data: e.data, lastEventId: e.lastEventId }));
+      });
+    }
+    addEventListener(name, listener, options) {
+      super.addEventListener(name, listener, options);
+      if (this.names.has(name)) return;
+      this.names.add(name);
+      if (this.source) this.bind(name);
+    }
+    rest() {
+      if (this.source) this.source.close();
+      this.source = null;
+    }
+    close() {
+      this.readyState = EventSource.CLOSED;
+      this.rest();
+      document.removeEventListener("visibilitychange", this.look);
+    }
+  }
+  htmx.createEventSource = (url) => new Feed(url);
+
   let following = false;
   const nearEnd = () => window.innerHeight + window.scrollY >= document.body.scrollHeight - 120;
-
-  document.addEventListener("htmx:sseBeforeMessage", (e) => {
-    const id = Number(e.detail.lastEventId || 0);
-    if (e.detail.type === "item" && id > 0) {
-      if (id <= seen) { e.preventDefault(); return; }
-      seen = id;
-      const source = document.querySelector("[data-feed]");
-      if (source) source.setAttribute("sse-connect", source.dataset.feed + "?after=" + id);
-    }
+  document.addEventListener("htmx:sseBeforeMessage", () => {
     following = nearEnd() && !document.querySelector("#panel article.ask.open");
   });
   document.addEventListener("htmx:sseMessage", () => {
     if (following) window.scrollTo({ top: document.body.scrollHeight });
   });
 
-  const offline = (on) => { const bar = document.getElementById("offline"); if (bar) bar.hidden = !on; };
-  document.addEventListener("htmx:sseError", () => offline(true));
-  document.addEventListener("htmx:sseOpen", () => offline(false));
-  document.addEventListener("htmx:sendError", () => offline(true));
-  document.addEventListener("htmx:afterRequest", (e) => { if (e.detail.successful && !document.querySelector("[data-feed]")) offline(false); });
+  // --- a lost connection is said ---
+  const lost = { feed: false, poll: false };
+  const say = (which, on) => {
+    lost[which] = on;
+    const bar = document.getElementById("offline");
+    if (bar) bar.hidden = !lost.feed && !lost.poll;
+  };
+  document.addEventListener("htmx:sseError", () => say("feed", true));
+  document.addEventListener("htmx:sseOpen", () => say("feed", false));
+  document.addEventListener("htmx:sseClose", () => say("feed", false));
+  document.addEventListener("htmx:sendError", () => say("poll", true));
+  document.addEventListener("htmx:afterRequest", (e) => { if (e.detail.successful) say("poll", false); });
 
   // --- a long text is read to its end before a button that consents comes alive ---
   const atEnd = (el) => el.scrollTop + el.clientHeight >= el.scrollHeight - 4;
@@ -90,7 +140,14 @@
     });
   };
 
-  const refresh = () => { watchReading(); watchAsks(); tick(); };
+  // --- the tab's title counts open asks ---
+  const title = document.title;
+  const countAsks = () => {
+    const count = document.querySelector("header .count");
+    document.title = (count ? "(" + count.lastChild.textContent.trim() + ") " : "") + title;
+  };
+
+  const refresh = () => { watchReading(); watchAsks(); countAsks(); tick(); };
   document.addEventListener("htmx:afterSettle", refresh);
   setInterval(tick, 10000);
   refresh();
