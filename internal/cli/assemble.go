@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"reasonix/adapters/cron"
+	"reasonix/internal/budget"
 	"reasonix/internal/chat"
 	"reasonix/internal/config"
 	"reasonix/internal/flow"
@@ -30,6 +33,7 @@ type house struct {
 	log    *slog.Logger
 	flow   *flow.Host
 	doors  map[string]chat.Door
+	slots  cron.Slots // how far each schedule came
 	closer []func() error
 }
 
@@ -83,7 +87,7 @@ func (a *app) furnish(ctx context.Context, h *house, env config.Env) error {
 	}
 	h.log = slog.New(opt.Redactor.NewHandler(h.log.Handler()))
 	opt.Log = h.log
-	if h.doors, err = a.openDoors(h.cfg, env); err != nil {
+	if h.doors, err = a.openDoors(h.cfg, env, h.slots); err != nil {
 		return err
 	}
 	opt.Doors = h.doors
@@ -109,6 +113,7 @@ func (a *app) hostOptions(ctx context.Context, h *house, env config.Env) (flow.O
 		return flow.Options{}, err
 	}
 	h.closer = append(h.closer, ledger.Close)
+	h.slots = ledger
 	routes, err := routesOf(h.cfg)
 	if err != nil {
 		return flow.Options{}, err
@@ -149,7 +154,7 @@ func secretsOf(cfg config.Config, env config.Env) map[string]string {
 }
 
 // openDoors builds every connection, and the console that [bot] asks for.
-func (a *app) openDoors(cfg config.Config, env config.Env) (map[string]chat.Door, error) {
+func (a *app) openDoors(cfg config.Config, env config.Env, slots cron.Slots) (map[string]chat.Door, error) {
 	doors := map[string]chat.Door{}
 	for _, c := range append(slices.Clone(cfg.Connections), builtinDoors(cfg)...) {
 		door, err := chat.Open(c.Kind, chat.DoorConfig{Name: c.Name, Decode: c.Decode, Getenv: env.Get})
@@ -158,7 +163,22 @@ func (a *app) openDoors(cfg config.Config, env config.Env) (map[string]chat.Door
 		}
 		doors[c.Name] = door
 	}
+	if len(cfg.Schedules) > 0 {
+		clock, err := cron.New(schedulesOf(cfg), slots, cron.SystemClock{})
+		if err != nil {
+			return nil, err
+		}
+		doors["schedule"] = clock
+	}
 	return doors, nil
+}
+
+func schedulesOf(cfg config.Config) []cron.Schedule {
+	out := make([]cron.Schedule, len(cfg.Schedules))
+	for i, s := range cfg.Schedules {
+		out[i] = cron.Schedule(s)
+	}
+	return out
 }
 
 // builtinDoors are the doors that no [[connections]] entry is needed for.
@@ -170,9 +190,6 @@ func builtinDoors(cfg config.Config) []config.Connection {
 			block["public_url"] = cfg.Bot.PublicURL
 		}
 		out = append(out, config.Connection{Name: "console", Kind: "console", Block: block, At: "[bot].console"})
-	}
-	if len(cfg.Schedules) > 0 {
-		out = append(out, scheduleDoor(cfg))
 	}
 	return out
 }
@@ -300,14 +317,14 @@ func (a *app) openModel(cfg config.Config, env config.Env, ref string) (model, e
 	return model{provider: made, name: p.Name + "/" + id, scripted: p.Kind == "script", entry: p, id: id}, nil
 }
 
-// price is what usage costs, in millionths; without a configured price 0 and no currency.
-func (m model) price(u provider.Usage) (int64, string) {
+// price is the model's configured price; the zero value when there is none.
+func (m model) price() budget.Price {
 	p, ok := m.entry.Prices[m.id]
 	if !ok {
-		return 0, ""
+		return budget.Price{}
 	}
-	cost := float64(u.Input-u.CacheRead)*p.Input + float64(u.CacheRead)*p.CacheRead + float64(u.Output)*p.Output
-	return int64(cost), p.Currency
+	micros := func(v float64) int64 { return int64(math.Round(v * 1e6)) }
+	return budget.Price{Input: micros(p.Input), Output: micros(p.Output), CacheRead: micros(p.CacheRead), Currency: p.Currency}
 }
 
 // probeModel asks for one short turn.

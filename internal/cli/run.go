@@ -217,8 +217,8 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 	out, err := run.Drive(ctx, spec)
 	shown.flush()
 	r.NumTurns, r.Usage, r.Result = out.Steps, out.Usage, secrets.String(out.Text)
-	cost, currency := model.price(out.Usage)
-	r.TotalCost, r.Currency = float64(cost)/1e6, currency
+	price := model.price()
+	r.TotalCost, r.Currency = float64(price.Cost(out.Usage))/1e6, price.Currency
 	if err != nil {
 		return r, errors.New(secrets.String(err.Error()))
 	}

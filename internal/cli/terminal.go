@@ -41,11 +41,15 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, dir string, f
 	if err != nil {
 		return run.Spec{}, cleanup, err
 	}
+	before, err := hooksOf(cfg, root)
+	if err != nil {
+		return run.Spec{}, cleanup, err
+	}
 	s := run.Spec{
 		Mode: run.ModeRun, WorkDir: root, BoxDigest: digest, Temperature: cfg.Agent.Temperature, MaxSteps: f.maxSteps,
 		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true),
 		Gate: run.Rules{
-			Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Before: hooksOf(cfg, root),
+			Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Before: before,
 			Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
 		},
 	}

@@ -14,11 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"reasonix/internal/budget"
 	"reasonix/internal/chat"
 	"reasonix/internal/config"
 	"reasonix/internal/flow"
 	"reasonix/internal/permission"
-	"reasonix/internal/provider"
 	"reasonix/internal/redact"
 	"reasonix/internal/run"
 	"reasonix/internal/sandbox"
@@ -99,14 +99,12 @@ func (w *workshop) open(ref string) (model, error) {
 }
 
 // Price is a model's configured price.
-func (w *workshop) Price(ref string) flow.Pricer {
+func (w *workshop) Price(ref string) budget.Price {
 	m, err := w.open(ref)
-	return func(input, cached, output int64) (int64, string) {
-		if err != nil {
-			return 0, ""
-		}
-		return m.price(provider.Usage{Input: input, CacheRead: cached, Output: output})
+	if err != nil {
+		return budget.Price{}
 	}
+	return m.price()
 }
 
 // Prepare opens or makes the task's workspace.
@@ -268,10 +266,14 @@ func (b *bench) Equip(s *run.Spec) error {
 	if err != nil {
 		return err
 	}
+	before, err := hooksOf(b.cfg, b.space.Dir)
+	if err != nil {
+		return err
+	}
 	s.Provider, s.Temperature, s.MaxTokens = b.model.provider, b.cfg.Agent.Temperature, b.model.entry.MaxTokens
 	s.System = run.System(own, b.space.Dir, runtime.GOOS+"/"+runtime.GOARCH, shell != nil)
 	s.Gate = run.Rules{
-		Policy: rulesOf(b.cfg), Grants: grantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Before: hooksOf(b.cfg, b.space.Dir),
+		Policy: rulesOf(b.cfg), Grants: grantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Before: before,
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
 	}
 	s.Tree, s.BoxDigest, s.WorkDir, s.BlockedRepeats = b.space, b.policy().Digest(), b.space.Dir, b.cfg.Agent.GoalBlockedRepeats

@@ -65,10 +65,12 @@ type Sandbox struct {
 
 // Hook is a user's command around calls.
 type Hook struct {
-	Event          string   `toml:"event"`
-	Tools          []string `toml:"tools"`
-	Command        []string `toml:"command"`
-	TimeoutSeconds int      `toml:"timeout_seconds"`
+	Event          string `toml:"event"`
+	Matcher        string `toml:"matcher"` // tools, separated by |; empty: all
+	Command        string `toml:"command"` // a line for sh
+	TimeoutSeconds int    `toml:"timeout_seconds"`
+
+	Source string `toml:"-"` // file:line
 }
 
 // Provider is a vendor endpoint with one or more models.

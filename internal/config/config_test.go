@@ -91,7 +91,7 @@ func TestEveryScalarKeyTakesPartInThePrecedenceTest(t *testing.T) {
 	walk = func(prefix string, ty reflect.Type) {
 		for i := range ty.NumField() {
 			name := ty.Field(i).Tag.Get("toml")
-			if name == "-" || name == "bot" || lists[prefix+name] {
+			if name == "-" || name == "bot" || prefix+name == "sandbox.network" || lists[prefix+name] {
 				continue
 			}
 			if ty.Field(i).Type.Kind() == reflect.Struct {
@@ -158,7 +158,7 @@ func TestKeysComeFromTheSavedFileThenAFileThenTheProcess(t *testing.T) {
 
 func TestBadConfigurationIsNamedWithItsLine(t *testing.T) {
 	for _, c := range []struct{ name, text, says string }{
-		{"syntax", "default_model = \"x\"\n[agent\n", ":2: "},
+		{"syntax", "default_model = \"x\"\nlanguage = zh\n", ":2: "},
 		{"unknown key", "[agent]\ntemperatur = 1\n", ":2: unknown key agent.temperatur"},
 		{"unknown table", "[agnt]\nx = 1\n", ":1: unknown key agnt"},
 		{"wrong type", "[tools]\nbash_timeout_seconds = \"soon\"\n", ":2: "},
@@ -199,7 +199,7 @@ base_url = "http://evil"
 model = "m"
 [[hooks]]
 event = "PreToolUse"
-command = ["./evil"]
+command = "./evil"
 `)
 	want, err := Load(Sources{})
 	if err != nil {

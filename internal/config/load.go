@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -109,6 +110,11 @@ func (c *Config) overlay(path string, data []byte, project bool) error {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s:%d: agent.max_steps is retired and ignored; use --max-steps or [bot].max_steps", path, lineOf(data, "agent", "max_steps")))
 	}
 	c.noteSources(path, data)
+	if md.IsDefined("hooks") {
+		for i := range c.Hooks {
+			c.Hooks[i].Source = fmt.Sprintf("%s:%d", path, nthTable(data, "hooks", i))
+		}
+	}
 	c.Permissions.Allow = append(slices.Clone(before.Permissions.Allow), c.Permissions.Allow...)
 	c.Permissions.Ask = append(slices.Clone(before.Permissions.Ask), c.Permissions.Ask...)
 	c.Permissions.Deny = append(slices.Clone(before.Permissions.Deny), c.Permissions.Deny...)
@@ -180,8 +186,14 @@ func parseError(path string, err error) error {
 	if errors.As(err, &pe) {
 		return fmt.Errorf("%s:%d: %s", path, pe.Position.Line, pe.Message)
 	}
+	if m := typeError.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("%s:%s: %s: %s", path, m[1], m[2], m[3])
+	}
 	return fmt.Errorf("%s: %w", path, err)
 }
+
+// typeError is how the library words a value of the wrong type.
+var typeError = regexp.MustCompile(`^toml: line (\d+) \(last key "([^"]*)"\): (.*)$`)
 
 func unknownKeys(path string, data []byte, md toml.MetaData) error {
 	var bad []string

@@ -15,6 +15,7 @@ import (
 
 	"reasonix/internal/agent"
 	"reasonix/internal/approval"
+	"reasonix/internal/budget"
 	"reasonix/internal/chat"
 	"reasonix/internal/flow"
 	"reasonix/internal/permission"
@@ -222,8 +223,8 @@ func (s *shop) Prepare(_ context.Context, t task.Task, grants []flow.Grant) (flo
 	return &bench{shop: s, t: t, grants: grants}, nil
 }
 
-func (s *shop) Price(string) flow.Pricer {
-	return func(in, cached, out int64) (int64, string) { return in + out, "USD" }
+func (s *shop) Price(string) budget.Price {
+	return budget.Price{Input: 1_000_000, Output: 2_000_000, Currency: "USD"}
 }
 
 type bench struct {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"reasonix/internal/agent"
-	"reasonix/internal/approval"
+	"reasonix/internal/budget"
 	"reasonix/internal/chat"
 	"reasonix/internal/evidence"
 	"reasonix/internal/session"
@@ -21,10 +21,11 @@ func (a *attempt) receipt(ctx context.Context, hv workspace.Harvest, p Progress)
 		return nil, fmt.Errorf("read transcript for the receipt: %w", err)
 	}
 	facts := evidence.Collect(entries)
-	r := &chat.ReceiptView{AskedBy: a.t.Spec.Asks.Requester, BaseCommit: hv.Base, HeadCommit: hv.Head, Tools: facts.ToolFields(), Checks: facts.CheckFields(), HostFacts: facts.Notes()}
+	r := &chat.ReceiptView{AskedBy: a.t.Spec.Asks.Requester, BaseCommit: hv.Base, HeadCommit: hv.Head}
+	facts.Fill(r)
 	for _, ask := range a.claim.Asks {
-		if ask.Answer != nil && ask.Kind != approval.KindQuestion {
-			r.Approvals = append(r.Approvals, fmt.Sprintf("%s by %s (digest %s)", labelOf(ask), ask.Answer.Person, short(ask.Digest)))
+		if ask.Answer != nil && ask.CallID == "" { // decisions on calls stand in the transcript
+			r.Approvals = append(r.Approvals, fmt.Sprintf("%s: %s by %s", ask.Title, labelOf(ask), ask.Answer.Person))
 		}
 	}
 	for _, s := range a.t.Sources {
@@ -35,14 +36,14 @@ func (a *attempt) receipt(ctx context.Context, hv workspace.Harvest, p Progress)
 }
 
 func (a *attempt) usageFields(p Progress) []chat.Field {
-	total, u := add(a.t.Spent, p.Spent), a.t.Usage.Add(p.Usage)
+	total, u := a.t.Spent.Add(p.Spent), a.t.Usage.Add(p.Usage)
 	f := []chat.Field{
 		{Label: "Model calls", Value: fmt.Sprint(total.Steps)},
 		{Label: "Tokens", Value: fmt.Sprintf("%d in, %d out (%d cached)", u.Input, u.Output, u.CacheRead)},
 		{Label: "Running time", Value: stamp(total.Time)},
 	}
-	if cost, currency := a.Workshop.Price(a.t.Spec.Model)(u.Input, u.CacheRead, u.Output); currency != "" {
-		f = append(f, chat.Field{Label: "Cost", Value: fmt.Sprintf("%.4f %s", float64(cost)/1e6, currency)})
+	if price := a.Workshop.Price(a.t.Spec.Model); price.Currency != "" {
+		f = append(f, chat.Field{Label: "Cost", Value: budget.FormatMoney(total.Cost, price.Currency)})
 	}
 	return append(f, chat.Field{Label: "From request to result", Value: stamp(a.Now().Sub(a.t.Created).Round(time.Second))})
 }

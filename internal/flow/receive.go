@@ -31,7 +31,7 @@ func (h *Host) Accept(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 func (h *Host) dispatch(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 	switch e.Verb {
 	case chat.VerbIgnore:
-		return h.record(ctx, e, chat.OutcomeIgnored, e.Text, false)
+		return h.record(ctx, e, chat.OutcomeIgnored, e.Text, e.On == "schedule")
 	case chat.VerbPress:
 		return h.press(ctx, e)
 	case chat.VerbStop:
@@ -112,9 +112,10 @@ func followUp(t, last task.Task) task.Task {
 	return t
 }
 
+// conversationOf is where at most one task is live. All moments of a schedule share one, unless they may overlap.
 func conversationOf(e chat.Event) string {
-	if e.On == "schedule" {
-		return "schedule\x1f" + e.Actor.ID
+	if e.Slot != nil && e.Slot.Overlap != chat.OverlapAllow {
+		return "schedule\x1f" + e.Slot.Schedule
 	}
 	return e.Place.Key()
 }
@@ -162,15 +163,26 @@ func (h *Host) record(ctx context.Context, e chat.Event, kind chat.OutcomeKind, 
 // told is the public reply where a door cannot tell the actor privately. For actors nobody knows it is posted once per
 // conversation, so that two programs cannot talk to each other for ever (invariant 10).
 func (h *Host) told(e chat.Event, text string) []NewPost {
-	door, ok := h.Doors[e.Place.Connection]
+	place := h.replyPlace(e)
+	door, ok := h.Doors[place.Connection]
 	if !ok || door.Capabilities().Private || text == "" {
 		return nil
 	}
 	key := "reply:" + e.Key
-	if person, _ := h.People.Who(e.Actor); person == "" {
+	if person, _ := h.People.Who(e.Actor); person == "" && e.On != "schedule" {
 		key = "stranger:" + e.Place.Key() + ":" + e.Actor.Kind + ":" + e.Actor.ID
 	}
-	return h.redacted([]NewPost{{Key: key, Place: e.Place, Message: chat.Message{Kind: chat.KindNotice, Text: text, Mentions: []chat.Actor{e.Actor}}}})
+	return h.redacted([]NewPost{{Key: key, Place: place, Message: chat.Message{Kind: chat.KindNotice, Text: text, Mentions: []chat.Actor{e.Actor}}}})
+}
+
+// replyPlace is where an event is answered: a schedule has no place of its own and reports where its route's asks go.
+func (h *Host) replyPlace(e chat.Event) chat.Place {
+	for _, r := range h.Routes {
+		if e.On == "schedule" && r.Name == e.Route && r.Asks.To != nil {
+			return *r.Asks.To
+		}
+	}
+	return e.Place
 }
 
 // press turns an answer, by whatever means it came, into a decision.

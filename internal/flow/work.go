@@ -182,11 +182,13 @@ func (a *attempt) spec() run.Spec {
 		Notes:     notesOf(a.claim.Asks),
 		Answers:   answersOf(a.claim.Asks),
 		MaxSteps:  a.stepsLeft(),
-		Meter:     &meter{limits: t.Spec.Limits, spent: t.Spent, price: a.Workshop.Price(t.Spec.Model), started: a.started, now: a.Now},
-		Inbox:     a.inbox,
-		Draining:  a.draining.Load,
-		Observe:   func(o agent.Observation) { a.feed.observe(t.ID, o, a.Now()) },
-		Redact:    a.Redactor.String,
+		Meter: budget.NewMeter(budget.MeterConfig{
+			Ledger: budget.NewAccount(t.Spent), Limits: t.Spec.Limits, Price: a.Workshop.Price(t.Spec.Model), Now: a.Now,
+		}),
+		Inbox:    a.inbox,
+		Draining: a.draining.Load,
+		Observe:  func(o agent.Observation) { a.feed.observe(t.ID, o, a.Now()) },
+		Redact:   a.Redactor.String,
 	}
 }
 
@@ -231,7 +233,7 @@ func (a *attempt) consume(ctx context.Context) error {
 }
 
 func (a *attempt) progress(out run.Outcome) Progress {
-	cost, _ := a.Workshop.Price(a.t.Spec.Model)(out.Usage.Input, out.Usage.CacheRead, out.Usage.Output)
+	cost := a.Workshop.Price(a.t.Spec.Model).Cost(out.Usage)
 	return Progress{
 		Usage: out.Usage,
 		Spent: budget.Spent{Tokens: out.Usage.Total(), Cost: cost, Steps: out.Steps, Time: a.Now().Sub(a.started)},
@@ -247,7 +249,7 @@ func (a *attempt) settle(ctx context.Context, out run.Outcome, p Progress, ended
 		a.Log.Warn("snapshot failed; the workspace itself is kept", "task", a.t.ID, "error", err)
 	}
 	spent := a.t
-	spent.Spent = add(spent.Spent, p.Spent)
+	spent.Spent = spent.Spent.Add(p.Spent)
 	switch out.Stop {
 	case agent.StopPending:
 		return a.park(ctx, p, approval.Kind(out.Pending[0].Kind), a.asksFor(out.Pending))
@@ -287,10 +289,6 @@ func (a *attempt) parkOr(ctx context.Context, p Progress, reason approval.Kind, 
 		return a.fail(ctx, p, failure)
 	}
 	return a.park(ctx, p, reason, []approval.Ask{ask})
-}
-
-func add(s, o budget.Spent) budget.Spent {
-	return budget.Spent{Tokens: s.Tokens + o.Tokens, Cost: s.Cost + o.Cost, Steps: s.Steps + o.Steps, Time: s.Time + o.Time}
 }
 
 // SurfaceOf tells permission whether a person can be asked.

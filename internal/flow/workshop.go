@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 
+	"reasonix/internal/budget"
 	"reasonix/internal/run"
 	"reasonix/internal/task"
 	"reasonix/internal/workspace"
@@ -12,12 +13,9 @@ import (
 type Workshop interface {
 	// Prepare opens or makes the task's workspace. Its error says in one sentence what a person can do about it.
 	Prepare(ctx context.Context, t task.Task, grants []Grant) (Bench, error)
-	// Price tells what usage costs with a model, in millionths, and the currency; 0 and "" when no price is configured.
-	Price(model string) Pricer
+	// Price is the model's configured price; the zero value when there is none.
+	Price(model string) budget.Price
 }
-
-// Pricer is a model's price, as a function of input, cached input and output tokens.
-type Pricer func(input, cached, output int64) (micros int64, currency string)
 
 // Bench is one attempt's equipment.
 type Bench interface {
