@@ -72,12 +72,16 @@ func (sh shadow) make() error {
 		}
 		return errors.New("it appeared meanwhile; run the command again")
 	}
+	mode := os.FileMode(0o644)
 	if sh.dir {
-		err = root.Mkdir(name, 0o755)
+		mode, err = 0o755, root.Mkdir(name, 0o755)
 	} else {
 		err = writeNew(root, name, sh.text)
 	}
 	if err != nil {
+		return err
+	}
+	if err := root.Chmod(name, mode); err != nil { // the host's umask may be stricter than the box's account can read
 		return err
 	}
 	return root.Chtimes(name, shadowTime, shadowTime)
