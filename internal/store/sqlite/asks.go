@@ -57,13 +57,15 @@ func (tx *txn) insertAsk(a approval.Ask) error {
 		a.ID, a.TaskID, a.State, nanos(dueAt(a)), nanos(a.Created), doc)
 }
 
-func (tx *txn) storeAsk(a approval.Ask) error {
+func (tx *txn) storeAsk(a approval.Ask) error { return tx.storeAskDue(a, dueAt(a)) }
+
+func (tx *txn) storeAskDue(a approval.Ask, due time.Time) error {
 	doc, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
 	tx.changed = append(tx.changed, a.TaskID)
-	return tx.exec(`UPDATE asks SET state = ?, due = ?, doc = ? WHERE id = ?`, a.State, nanos(dueAt(a)), doc, a.ID)
+	return tx.exec(`UPDATE asks SET state = ?, due = ?, doc = ? WHERE id = ?`, a.State, nanos(due), doc, a.ID)
 }
 
 // closeAsks cancels what a task still asks when it ends.
@@ -87,6 +89,16 @@ func dueAt(a approval.Ask) time.Time {
 		return a.Expires
 	}
 	return a.Created.Add(a.Expires.Sub(a.Created) / 2)
+}
+
+// dueAfter is dueAt for an ask that was just looked at because its time had come. One that stays open past its expiry is
+// looked at again after as long as it was given, so that nobody is reminded at every tick.
+func dueAfter(a approval.Ask, now time.Time) time.Time {
+	due := dueAt(a)
+	if due.IsZero() || due.After(now) {
+		return due
+	}
+	return now.Add(max(a.Expires.Sub(a.Created), time.Minute))
 }
 
 // Ask returns one ask.

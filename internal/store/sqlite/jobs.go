@@ -79,11 +79,11 @@ func (s *Store) Work(ctx context.Context, host string, max int, attempt func(ctx
 	}
 	unlock, err := s.becomeHost(ctx, host)
 	if err != nil {
-		return fmt.Errorf("work as %s: %w", host, err)
+		return endedOr(ctx, fmt.Errorf("work as %s: %w", host, err))
 	}
 	defer unlock()
 	if err := s.takeBack(ctx, host); err != nil {
-		return err
+		return endedOr(ctx, err)
 	}
 	client, err := s.newWorker(host, max, attempt)
 	if err != nil {
@@ -95,6 +95,14 @@ func (s *Store) Work(ctx context.Context, host string, max int, attempt func(ctx
 	}
 	<-ctx.Done()
 	return client.Stop(running)
+}
+
+// endedOr is nil when ctx ended: then the start was not wanted any more, and nothing failed.
+func endedOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 func (s *Store) newWorker(host string, max int, attempt func(ctx context.Context, taskID string) error) (*river.Client[*sql.Tx], error) {

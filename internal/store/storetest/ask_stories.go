@@ -224,6 +224,22 @@ var askStories = map[string]func(*testing.T, *world){
 		})
 		must(t, err)
 	},
+	"AnAskThatStaysOpenPastItsTimeDoesNotRemindAtEveryTick": func(t *testing.T, w *world) {
+		c := w.claimed(t, "1")
+		ask := newAsk(c.Task.ID)
+		ask.Created, ask.Expires = time.Now().Add(-4*time.Hour), time.Now().Add(-time.Hour)
+		must(t, w.Park(w.ctx, flow.Parking{Held: c.Held(), Reason: approval.KindApproval, Asks: []approval.Ask{ask}}))
+		_, err := w.Expire(w.ctx, ask.ID, func(a approval.Ask, _ task.Task) flow.Judged {
+			a.Reminded++
+			return flow.Judged{Verdict: approval.Verdict{Ask: a}}
+		})
+		must(t, err)
+		for after, want := range map[time.Duration]int{0: 0, 2 * time.Hour: 0, 3*time.Hour + time.Minute: 1} {
+			if due, err := w.DueAsks(w.ctx, time.Now().Add(after)); err != nil || len(due) != want {
+				t.Fatalf("after %s %d asks are due (%v), want %d", after, len(due), err, want)
+			}
+		}
+	},
 	"ExpiryCanEndTheTask": func(t *testing.T, w *world) {
 		tk, asks := w.parked(t, "1", 1)
 		_, err := w.Expire(w.ctx, asks[0].ID, func(a approval.Ask, _ task.Task) flow.Judged {
