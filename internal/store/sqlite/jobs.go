@@ -12,6 +12,7 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"reasonix/internal/flow"
 	"reasonix/internal/task"
 )
 
@@ -54,7 +55,12 @@ func (w *attemptWorker) Work(ctx context.Context, job *river.Job[attemptArgs]) e
 			w.s.log.Error("an attempt panicked", "task", id, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	if err := w.attempt(ctx, id); err != nil {
+	err = w.attempt(ctx, id)
+	switch {
+	case err == nil:
+	case errors.Is(err, flow.ErrLeased), errors.Is(err, flow.ErrState): // a doubled job lost the race for the lease
+		w.s.log.Debug("a job found its task taken", "task", id, "err", err)
+	default:
 		w.s.log.Error("an attempt failed", "task", id, "err", err)
 	}
 	return nil

@@ -125,16 +125,24 @@ func (s *Store) Due(ctx context.Context, connections []string, n int, hold time.
 	if err != nil {
 		return nil, err
 	}
-	if len(due) > 0 {
-		s.news.outboxAt(s.now().Add(hold))
-	}
+	s.news.outboxAt(s.now().Add(hold))
 	return due, nil
 }
 
-// anyDue spares an idle host the write lock.
+// anyDue spares an idle host the write lock, and sees to it that the outbox is woken when the next post's time comes.
 func (s *Store) anyDue(ctx context.Context, connections []string) (some bool, err error) {
-	query, args := dueQuery("1", connections, s.now())
+	now := s.now()
+	query, args := dueQuery("1", connections, now)
 	err = s.r.QueryRowContext(ctx, `SELECT EXISTS (`+query+`)`, args...).Scan(&some)
+	if err != nil {
+		return false, err
+	}
+	var next int64
+	err = s.r.QueryRowContext(ctx, `SELECT coalesce(min(max(next_at, taken_until)), 0) FROM posts
+		WHERE state = 'pending' AND max(next_at, taken_until) > ?`, nanos(now)).Scan(&next)
+	if next > 0 {
+		s.news.outboxAt(fromNanos(next))
+	}
 	return some, err
 }
 

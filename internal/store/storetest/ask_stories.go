@@ -271,6 +271,18 @@ var askStories = map[string]func(*testing.T, *world){
 		}
 		wantState(t, w.task(t, tk.ID), task.Parked)
 	},
+	"AJudgeThatPanicsHoldsUpNobody": func(t *testing.T, w *world) {
+		_, asks := w.parked(t, "1", 1)
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = w.Decide(w.ctx, "press-1", asks[0].ID, func(approval.Ask, task.Task) flow.Judged { panic("bug") })
+		}()
+		j, err := w.Decide(w.ctx, "press-1", asks[0].ID, answerBy("lead", "allow"))
+		must(t, err)
+		if j.Verdict.Kind != approval.Accepted {
+			t.Fatalf("verdict: %+v", j.Verdict)
+		}
+	},
 	"AnUnknownAskIsNamed": func(t *testing.T, w *world) {
 		_, err := w.Decide(w.ctx, "press-1", "ask_none", answerBy("lead", "allow"))
 		wantErr(t, err, flow.ErrUnknown)

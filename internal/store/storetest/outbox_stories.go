@@ -209,6 +209,16 @@ var outboxStories = map[string]func(*testing.T, *world){
 		receive(t, w.Woken(), "the signal for the delayed post")
 		eventually(t, "the delayed post", func() bool { return len(w.due(t, long)) == 1 })
 	},
+	"ADelayedPostIsRememberedThroughACrash": func(t *testing.T, w *world) {
+		w.say(t, post("a1", "A"))
+		w.due(t, long)
+		must(t, w.Delay(w.ctx, "a1", time.Now().Add(600*time.Millisecond), "slow down", false))
+		w.crash(t)
+		receive(t, w.Woken(), "the signal at the start")
+		wantKeys(t, w.due(t, long))
+		receive(t, w.Woken(), "the signal for the delayed post")
+		eventually(t, "the delayed post", func() bool { return len(w.due(t, long)) == 1 })
+	},
 	"AnUnknownPostIsNamed": func(t *testing.T, w *world) {
 		wantErr(t, w.Sent(w.ctx, "none", chat.Ref{}), flow.ErrUnknown)
 		wantErr(t, w.Delay(w.ctx, "none", time.Now(), "", false), flow.ErrUnknown)
