@@ -80,7 +80,7 @@ type occasion struct {
 }
 
 var (
-	press = occasion{end: task.Cancelled, due: func(a approval.Ask, _ time.Time) time.Time { return dueAt(a) }}
+	press = occasion{end: task.Cancelled, due: func(a approval.Ask, _ time.Time) time.Time { return a.Expires }}
 	clock = occasion{end: task.Expired, due: dueAfter}
 )
 

@@ -94,7 +94,7 @@ func readRef(doc []byte) (*chat.Ref, error) {
 }
 
 // Due takes posts: of each place only the first that is not yet made, so that order survives failures and parallel senders.
-// Tries counts this taking too.
+// Tries counts the takings before this one.
 func (s *Store) Due(ctx context.Context, connections []string, n int, hold time.Duration) ([]flow.Queued, error) {
 	if len(connections) == 0 || n <= 0 {
 		return nil, nil
@@ -115,7 +115,7 @@ func (s *Store) Due(ctx context.Context, connections []string, n int, hold time.
 		}
 		for i := range due {
 			err := tx.row(`UPDATE posts SET uncertain = uncertain OR taken_until > 0, taken_until = ?, tries = tries + 1
-				WHERE key = ? RETURNING uncertain, tries`, nanos(tx.now.Add(hold)), due[i].Key).Scan(&due[i].Uncertain, &due[i].Tries)
+				WHERE key = ? RETURNING uncertain, tries - 1`, nanos(tx.now.Add(hold)), due[i].Key).Scan(&due[i].Uncertain, &due[i].Tries)
 			if err != nil {
 				return err
 			}

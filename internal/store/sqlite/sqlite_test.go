@@ -5,8 +5,11 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"reasonix/internal/flow"
+	"reasonix/internal/session"
+	"reasonix/internal/session/sessiontest"
 	"reasonix/internal/store/storetest"
 )
 
@@ -30,6 +33,26 @@ func newPlace(t *testing.T) func() flow.Ledger {
 }
 
 func TestLedger(t *testing.T) { storetest.RunStories(t, newPlace) }
+
+func TestTranscriptIsALog(t *testing.T) {
+	sessiontest.RunLogSuite(t, func(t *testing.T) (writer, stale session.Log) {
+		s := mustOpen(t, filepath.Join(t.TempDir(), "state.db"), Options{})
+		t.Cleanup(func() { s.Close() })
+		tk, err := s.Open(t.Context(), opening("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var logs [2]session.Log
+		for i, ttl := range []time.Duration{-time.Second, time.Hour} {
+			c, err := s.Claim(t.Context(), tk.ID, "host-a", ttl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logs[i] = s.Transcript(tk.ID, tk.SessionID, c.Task.Fence)
+		}
+		return logs[1], logs[0]
+	})
+}
 
 func TestInvariant01_AcknowledgedOnlyAfterTheCommit(t *testing.T) {
 	storetest.RunInvariant(t, 1, newPlace)
