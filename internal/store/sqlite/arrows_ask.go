@@ -37,7 +37,7 @@ func (s *Store) Decide(ctx context.Context, eventKey, askID string, judge func(a
 		if err != nil {
 			return err
 		}
-		if j, err = tx.settle(a, judge, task.Cancelled); err != nil {
+		if j, err = tx.settle(a, judge, press); err != nil {
 			return err
 		}
 		return e.keep(a.TaskID, j)
@@ -64,7 +64,7 @@ func (s *Store) Expire(ctx context.Context, askID string, judge func(approval.As
 			j = flow.Judged{Verdict: approval.Verdict{Kind: approval.TooLate, Ask: a}}
 			return nil
 		}
-		j, err = tx.settle(a, judge, task.Expired)
+		j, err = tx.settle(a, judge, clock)
 		return err
 	})
 	if err != nil {
@@ -73,9 +73,19 @@ func (s *Store) Expire(ctx context.Context, askID string, judge func(approval.As
 	return j, nil
 }
 
-// settle runs judge and stores the ask, the grants, the posts, and what it means for the task; end is the state of a task
-// that the verdict ends.
-func (tx *txn) settle(a approval.Ask, judge judge, end task.State) (flow.Judged, error) {
+// occasion is why an ask is judged.
+type occasion struct {
+	end task.State // of a task that the verdict ends
+	due func(a approval.Ask, now time.Time) time.Time
+}
+
+var (
+	press = occasion{end: task.Cancelled, due: func(a approval.Ask, _ time.Time) time.Time { return a.Expires }}
+	clock = occasion{end: task.Expired, due: dueAfter}
+)
+
+// settle runs judge and stores the ask, the grants, the posts, and what it means for the task.
+func (tx *txn) settle(a approval.Ask, judge judge, why occasion) (flow.Judged, error) {
 	t, err := tx.task(a.TaskID)
 	if err != nil {
 		return flow.Judged{}, err
@@ -91,7 +101,7 @@ func (tx *txn) settle(a approval.Ask, judge judge, end task.State) (flow.Judged,
 	if !wasOpen { // nothing that was decided is decided again
 		return j, nil
 	}
-	if err := tx.storeAsk(j.Verdict.Ask); err != nil {
+	if err := tx.storeAskDue(j.Verdict.Ask, why.due(j.Verdict.Ask, tx.now)); err != nil {
 		return flow.Judged{}, err
 	}
 	if err := tx.grant(j.Grants); err != nil {
@@ -100,7 +110,7 @@ func (tx *txn) settle(a approval.Ask, judge judge, end task.State) (flow.Judged,
 	if j.Alter != nil {
 		alter(&t, j.Alter)
 	}
-	if err := tx.follow(&t, j, end); err != nil {
+	if err := tx.follow(&t, j, why.end); err != nil {
 		return flow.Judged{}, err
 	}
 	return j, tx.storeTask(&t)

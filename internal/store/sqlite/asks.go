@@ -54,16 +54,18 @@ func (tx *txn) insertAsk(a approval.Ask) error {
 		return err
 	}
 	return tx.exec(`INSERT INTO asks (id, task_id, state, due, created, doc) VALUES (?,?,?,?,?,?)`,
-		a.ID, a.TaskID, a.State, nanos(dueAt(a)), nanos(a.Created), doc)
+		a.ID, a.TaskID, a.State, nanos(a.Expires), nanos(a.Created), doc)
 }
 
-func (tx *txn) storeAsk(a approval.Ask) error {
+func (tx *txn) storeAsk(a approval.Ask) error { return tx.storeAskDue(a, a.Expires) }
+
+func (tx *txn) storeAskDue(a approval.Ask, due time.Time) error {
 	doc, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
 	tx.changed = append(tx.changed, a.TaskID)
-	return tx.exec(`UPDATE asks SET state = ?, due = ?, doc = ? WHERE id = ?`, a.State, nanos(dueAt(a)), doc, a.ID)
+	return tx.exec(`UPDATE asks SET state = ?, due = ?, doc = ? WHERE id = ?`, a.State, nanos(due), doc, a.ID)
 }
 
 // closeAsks cancels what a task still asks when it ends.
@@ -81,12 +83,13 @@ func (tx *txn) closeAsks(taskID string) error {
 	return nil
 }
 
-// dueAt is when an open ask wants attention next: one reminder at half of its time, then at its expiry. Never without an expiry.
-func dueAt(a approval.Ask) time.Time {
-	if a.Expires.IsZero() || a.Reminded > 0 {
+// dueAfter is when an ask is looked at again that was judged because its time had come and stays open: at its new expiry,
+// else after as long as it was given, so that nobody is reminded at every tick.
+func dueAfter(a approval.Ask, now time.Time) time.Time {
+	if a.Expires.IsZero() || a.Expires.After(now) {
 		return a.Expires
 	}
-	return a.Created.Add(a.Expires.Sub(a.Created) / 2)
+	return now.Add(max(a.Expires.Sub(a.Created), time.Minute))
 }
 
 // Ask returns one ask.
@@ -114,7 +117,8 @@ func (s *Store) Asks(ctx context.Context, taskID string, openOnly bool) ([]appro
 	return asks, nil
 }
 
-// DueAsks lists open asks whose reminder or expiry has come, the longest due first.
+// DueAsks lists open asks whose reminder or expiry has come, the longest due first. A
+// reminder is an expiry that the judge puts off.
 func (s *Store) DueAsks(ctx context.Context, now time.Time) ([]approval.Ask, error) {
 	asks, err := loadAsks(ctx, s.r, `state = 'open' AND due > 0 AND due <= ? ORDER BY due, seq`, nanos(now))
 	if err != nil {

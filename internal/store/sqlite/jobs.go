@@ -12,6 +12,7 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"reasonix/internal/flow"
 	"reasonix/internal/task"
 )
 
@@ -54,7 +55,12 @@ func (w *attemptWorker) Work(ctx context.Context, job *river.Job[attemptArgs]) e
 			w.s.log.Error("an attempt panicked", "task", id, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	if err := w.attempt(ctx, id); err != nil {
+	err = w.attempt(ctx, id)
+	switch {
+	case err == nil:
+	case errors.Is(err, flow.ErrLeased), errors.Is(err, flow.ErrState): // a doubled job lost the race for the lease
+		w.s.log.Debug("a job found its task taken", "task", id, "err", err)
+	default:
 		w.s.log.Error("an attempt failed", "task", id, "err", err)
 	}
 	return nil
@@ -79,11 +85,11 @@ func (s *Store) Work(ctx context.Context, host string, max int, attempt func(ctx
 	}
 	unlock, err := s.becomeHost(ctx, host)
 	if err != nil {
-		return fmt.Errorf("work as %s: %w", host, err)
+		return endedOr(ctx, fmt.Errorf("work as %s: %w", host, err))
 	}
 	defer unlock()
 	if err := s.takeBack(ctx, host); err != nil {
-		return err
+		return endedOr(ctx, err)
 	}
 	client, err := s.newWorker(host, max, attempt)
 	if err != nil {
@@ -95,6 +101,14 @@ func (s *Store) Work(ctx context.Context, host string, max int, attempt func(ctx
 	}
 	<-ctx.Done()
 	return client.Stop(running)
+}
+
+// endedOr is nil when ctx ended: then the start was not wanted any more, and nothing failed.
+func endedOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 func (s *Store) newWorker(host string, max int, attempt func(ctx context.Context, taskID string) error) (*river.Client[*sql.Tx], error) {

@@ -81,10 +81,9 @@ func (n *news) allChanged() {
 func (s *Store) Changed(taskID string) <-chan struct{} { return s.news.changed(taskID) }
 
 // watch looks for commits of other processes, which cannot signal us, and for delayed posts.
-func (s *Store) watch(ctx context.Context) {
+func (s *Store) watch(ctx context.Context, seen version) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	seen, _ := s.othersVersion(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -94,19 +93,33 @@ func (s *Store) watch(ctx context.Context) {
 		if s.news.reached(s.now()) {
 			s.news.wakeOutbox()
 		}
-		version, err := s.othersVersion(ctx)
-		if err != nil || version == seen { // a failing database fails loudly elsewhere
+		now, err := s.othersVersion(ctx)
+		if err != nil || now == seen { // a failing database fails loudly elsewhere
 			continue
 		}
-		seen = version
+		seen = now
 		s.jobs.wake()
 		s.news.wakeOutbox()
 		s.news.allChanged()
 	}
 }
 
-// othersVersion changes when another connection commits; asked on the one write connection, that is another process.
-func (s *Store) othersVersion(ctx context.Context) (v int64, err error) {
-	err = s.w.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&v)
-	return v, err
+// version is SQLite's data_version, which means something only beside others of the same connection.
+type version struct {
+	conn any
+	n    int64
+}
+
+// othersVersion changes when another connection commits; asked on the one write connection, that is another process. It also
+// changes when the pool had to make a new connection: then nobody knows, and a needless look harms nothing.
+func (s *Store) othersVersion(ctx context.Context) (v version, err error) {
+	conn, err := s.w.Conn(ctx)
+	if err != nil {
+		return v, err
+	}
+	defer conn.Close() // back into the pool
+	if err := conn.Raw(func(c any) error { v.conn = c; return nil }); err != nil {
+		return v, err
+	}
+	return v, conn.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&v.n)
 }

@@ -94,7 +94,7 @@ func readRef(doc []byte) (*chat.Ref, error) {
 }
 
 // Due takes posts: of each place only the first that is not yet made, so that order survives failures and parallel senders.
-// Tries counts this taking too.
+// Tries counts the takings before this one.
 func (s *Store) Due(ctx context.Context, connections []string, n int, hold time.Duration) ([]flow.Queued, error) {
 	if len(connections) == 0 || n <= 0 {
 		return nil, nil
@@ -115,7 +115,7 @@ func (s *Store) Due(ctx context.Context, connections []string, n int, hold time.
 		}
 		for i := range due {
 			err := tx.row(`UPDATE posts SET uncertain = uncertain OR taken_until > 0, taken_until = ?, tries = tries + 1
-				WHERE key = ? RETURNING uncertain, tries`, nanos(tx.now.Add(hold)), due[i].Key).Scan(&due[i].Uncertain, &due[i].Tries)
+				WHERE key = ? RETURNING uncertain, tries - 1`, nanos(tx.now.Add(hold)), due[i].Key).Scan(&due[i].Uncertain, &due[i].Tries)
 			if err != nil {
 				return err
 			}
@@ -125,16 +125,24 @@ func (s *Store) Due(ctx context.Context, connections []string, n int, hold time.
 	if err != nil {
 		return nil, err
 	}
-	if len(due) > 0 {
-		s.news.outboxAt(s.now().Add(hold))
-	}
+	s.news.outboxAt(s.now().Add(hold))
 	return due, nil
 }
 
-// anyDue spares an idle host the write lock.
+// anyDue spares an idle host the write lock, and sees to it that the outbox is woken when the next post's time comes.
 func (s *Store) anyDue(ctx context.Context, connections []string) (some bool, err error) {
-	query, args := dueQuery("1", connections, s.now())
+	now := s.now()
+	query, args := dueQuery("1", connections, now)
 	err = s.r.QueryRowContext(ctx, `SELECT EXISTS (`+query+`)`, args...).Scan(&some)
+	if err != nil {
+		return false, err
+	}
+	var next int64
+	err = s.r.QueryRowContext(ctx, `SELECT coalesce(min(max(next_at, taken_until)), 0) FROM posts
+		WHERE state = 'pending' AND max(next_at, taken_until) > ?`, nanos(now)).Scan(&next)
+	if next > 0 {
+		s.news.outboxAt(fromNanos(next))
+	}
 	return some, err
 }
 

@@ -5,14 +5,13 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
-
-	"go.uber.org/goleak"
+	"time"
 
 	"reasonix/internal/flow"
+	"reasonix/internal/session"
+	"reasonix/internal/session/sessiontest"
 	"reasonix/internal/store/storetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
@@ -34,6 +33,26 @@ func newPlace(t *testing.T) func() flow.Ledger {
 }
 
 func TestLedger(t *testing.T) { storetest.RunStories(t, newPlace) }
+
+func TestTranscriptIsALog(t *testing.T) {
+	sessiontest.RunLogSuite(t, func(t *testing.T) (writer, stale session.Log) {
+		s := mustOpen(t, filepath.Join(t.TempDir(), "state.db"), Options{})
+		t.Cleanup(func() { s.Close() })
+		tk, err := s.Open(t.Context(), opening("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var logs [2]session.Log
+		for i, ttl := range []time.Duration{-time.Second, time.Hour} {
+			c, err := s.Claim(t.Context(), tk.ID, "host-a", ttl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logs[i] = s.Transcript(tk.ID, tk.SessionID, c.Task.Fence)
+		}
+		return logs[1], logs[0]
+	})
+}
 
 func TestInvariant01_AcknowledgedOnlyAfterTheCommit(t *testing.T) {
 	storetest.RunInvariant(t, 1, newPlace)

@@ -67,9 +67,14 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		s.closePools()
 		return nil, fmt.Errorf("open state %s: %w", path, s.mend(err))
 	}
+	seen, err := s.othersVersion(ctx)
+	if err != nil {
+		s.closePools()
+		return nil, fmt.Errorf("open state %s: %w", path, s.mend(err))
+	}
 	watchCtx, stop := context.WithCancel(context.Background())
 	s.closing = stop
-	s.watched.Go(func() { s.watch(watchCtx) })
+	s.watched.Go(func() { s.watch(watchCtx, seen) })
 	s.news.wakeOutbox()
 	return s, nil
 }

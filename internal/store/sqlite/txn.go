@@ -27,8 +27,8 @@ func (s *Store) write(ctx context.Context, action string, fn func(*txn) error) e
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, s.mend(err))
 	}
+	defer tx.Rollback() // without effect after the commit; a panic of fn must not keep the one connection
 	if err := fn(tx); err != nil {
-		_ = tx.Rollback() // the first error is the cause
 		return fmt.Errorf("%s: %w", action, s.mend(err))
 	}
 	if err := tx.Commit(); err != nil {

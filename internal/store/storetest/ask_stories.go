@@ -200,16 +200,17 @@ var askStories = map[string]func(*testing.T, *world){
 				t.Fatalf("after %s %d asks are due (%v), want %d", at, len(due), err, n)
 			}
 		}
-		wantDue(11*time.Hour, 0)
-		wantDue(12*time.Hour, 1)
+		wantDue(23*time.Hour, 0)
+		wantDue(24*time.Hour, 1)
 		_, err := w.Expire(w.ctx, ask.ID, func(a approval.Ask, _ task.Task) flow.Judged {
 			a.Reminded++
+			a.Expires = a.Expires.Add(24 * time.Hour)
 			return flow.Judged{Verdict: approval.Verdict{Ask: a}}
 		})
 		must(t, err)
 		wantState(t, w.task(t, c.Task.ID), task.Parked)
-		wantDue(13*time.Hour, 0)
-		wantDue(24*time.Hour, 1)
+		wantDue(47*time.Hour, 0)
+		wantDue(48*time.Hour, 1)
 		expire := func(a approval.Ask, _ task.Task) flow.Judged {
 			a.State = approval.StateExpired
 			return flow.Judged{Verdict: approval.Verdict{Ask: a}}
@@ -217,12 +218,41 @@ var askStories = map[string]func(*testing.T, *world){
 		_, err = w.Expire(w.ctx, ask.ID, expire)
 		must(t, err)
 		wantState(t, w.task(t, c.Task.ID), task.Queued)
-		wantDue(25*time.Hour, 0)
+		wantDue(49*time.Hour, 0)
 		_, err = w.Expire(w.ctx, ask.ID, func(approval.Ask, task.Task) flow.Judged {
 			t.Error("an ask that is not open was judged")
 			return flow.Judged{}
 		})
 		must(t, err)
+	},
+	"AJudgeWhoFindsItTooEarlyIsAskedAgainAtTheExpiry": func(t *testing.T, w *world) {
+		c := w.claimed(t, "1")
+		ask := newAsk(c.Task.ID)
+		ask.Created, ask.Expires = time.Now(), time.Now().Add(time.Hour)
+		must(t, w.Park(w.ctx, flow.Parking{Held: c.Held(), Reason: approval.KindApproval, Asks: []approval.Ask{ask}}))
+		_, err := w.Expire(w.ctx, ask.ID, func(a approval.Ask, _ task.Task) flow.Judged {
+			return flow.Judged{Verdict: approval.Verdict{Ask: a}}
+		})
+		must(t, err)
+		if due, err := w.DueAsks(w.ctx, ask.Expires); err != nil || len(due) != 1 {
+			t.Fatalf("at its expiry %d asks are due (%v)", len(due), err)
+		}
+	},
+	"AnAskThatStaysOpenPastItsTimeDoesNotRemindAtEveryTick": func(t *testing.T, w *world) {
+		c := w.claimed(t, "1")
+		ask := newAsk(c.Task.ID)
+		ask.Created, ask.Expires = time.Now().Add(-4*time.Hour), time.Now().Add(-time.Hour)
+		must(t, w.Park(w.ctx, flow.Parking{Held: c.Held(), Reason: approval.KindApproval, Asks: []approval.Ask{ask}}))
+		_, err := w.Expire(w.ctx, ask.ID, func(a approval.Ask, _ task.Task) flow.Judged {
+			a.Reminded++
+			return flow.Judged{Verdict: approval.Verdict{Ask: a}}
+		})
+		must(t, err)
+		for after, want := range map[time.Duration]int{0: 0, 2 * time.Hour: 0, 3*time.Hour + time.Minute: 1} {
+			if due, err := w.DueAsks(w.ctx, time.Now().Add(after)); err != nil || len(due) != want {
+				t.Fatalf("after %s %d asks are due (%v), want %d", after, len(due), err, want)
+			}
+		}
 	},
 	"ExpiryCanEndTheTask": func(t *testing.T, w *world) {
 		tk, asks := w.parked(t, "1", 1)
@@ -254,6 +284,18 @@ var askStories = map[string]func(*testing.T, *world){
 			t.Fatalf("a press on the old card: %+v", j.Verdict)
 		}
 		wantState(t, w.task(t, tk.ID), task.Parked)
+	},
+	"AJudgeThatPanicsHoldsUpNobody": func(t *testing.T, w *world) {
+		_, asks := w.parked(t, "1", 1)
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = w.Decide(w.ctx, "press-1", asks[0].ID, func(approval.Ask, task.Task) flow.Judged { panic("bug") })
+		}()
+		j, err := w.Decide(w.ctx, "press-1", asks[0].ID, answerBy("lead", "allow"))
+		must(t, err)
+		if j.Verdict.Kind != approval.Accepted {
+			t.Fatalf("verdict: %+v", j.Verdict)
+		}
 	},
 	"AnUnknownAskIsNamed": func(t *testing.T, w *world) {
 		_, err := w.Decide(w.ctx, "press-1", "ask_none", answerBy("lead", "allow"))

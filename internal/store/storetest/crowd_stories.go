@@ -41,13 +41,16 @@ var crowdStories = map[string]func(*testing.T, *world){
 		must(t, err)
 		_, err = w.Claim(w.ctx, tk.ID, "host-a", long)
 		must(t, err)
+		if due, err := w.Due(w.ctx, slackOnly, 10, long); err != nil || len(due) != 10 {
+			t.Fatalf("%d posts are due: %v", len(due), err)
+		}
 		if _, err := w.Tasks(w.ctx, chat.TaskFilter{State: string(task.Parked)}); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took > time.Second {
-			t.Fatalf("with %d parked tasks a sweep, a claim and a list took %s", crowd, took)
+			t.Fatalf("with %d parked tasks a sweep, a claim, a look into the outbox and a list took %s", crowd, took)
 		}
-		t.Logf("sweep, claim and list with %d parked tasks: %s", crowd, time.Since(began))
+		t.Logf("sweep, claim, outbox and list with %d parked tasks: %s", crowd, time.Since(began))
 	},
 	"TwoFirstStartsAtOnceBothSucceed": func(t *testing.T, w *world) {
 		must(t, w.Close())

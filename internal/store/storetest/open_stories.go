@@ -89,14 +89,14 @@ var openStories = map[string]func(*testing.T, *world){
 	},
 	"ReplyingWhileItLivesLeavesTextInTheInboxOnce": func(t *testing.T, w *world) {
 		tk, _ := w.parked(t, "1", 1)
-		reply := flow.Steering{EventKey: "reply-1", TaskID: tk.ID, Actor: "slack:U1", Text: "use the new API",
+		reply := flow.Steering{EventKey: "reply-1", TaskID: tk.ID, Actor: "slack:U1", Text: "use the new API\x00\n✓",
 			Posts: []flow.NewPost{notice(tk.ID, "heard:1", tk.Place, "noted")}}
 		must(t, w.Steer(w.ctx, reply))
 		wantErr(t, w.Steer(w.ctx, reply), flow.ErrDuplicate)
 		wantState(t, w.task(t, tk.ID), task.Parked)
 		items, err := w.Inbox(w.ctx, tk.ID)
 		must(t, err)
-		if len(items) != 1 || items[0].Text != "use the new API" || items[0].Actor != "slack:U1" || items[0].At.IsZero() {
+		if len(items) != 1 || items[0].Text != "use the new API\x00\n✓" || items[0].Actor != "slack:U1" || items[0].At.IsZero() {
 			t.Fatalf("inbox: %+v", items)
 		}
 	},

@@ -51,7 +51,7 @@ var outboxStories = map[string]func(*testing.T, *world){
 		w.say(t, post("a3", "A"))
 		due := w.due(t, long)
 		wantKeys(t, due, "a1", "b1")
-		if due[0].Tries != 1 || due[0].Uncertain || due[0].Message.Text != "text of a1" || due[0].Place.Thread != "A" {
+		if due[0].Tries != 0 || due[0].Uncertain || due[0].Message.Text != "text of a1" || due[0].Place.Thread != "A" {
 			t.Fatalf("taken: %+v", due[0])
 		}
 		wantKeys(t, w.due(t, long))
@@ -67,7 +67,7 @@ var outboxStories = map[string]func(*testing.T, *world){
 		must(t, w.Delay(w.ctx, "a1", time.Now().Add(-time.Second), "try now", false))
 		due := w.due(t, long)
 		wantKeys(t, due, "a1")
-		if due[0].Tries != 2 || due[0].Uncertain || due[0].Cause != "try now" {
+		if due[0].Tries != 1 || due[0].Uncertain || due[0].Cause != "try now" {
 			t.Fatalf("second try: %+v", due[0])
 		}
 	},
@@ -91,7 +91,7 @@ var outboxStories = map[string]func(*testing.T, *world){
 		w.crash(t)
 		due := w.due(t, long)
 		wantKeys(t, due, "a1")
-		if !due[0].Uncertain || due[0].Tries != 2 {
+		if !due[0].Uncertain || due[0].Tries != 1 {
 			t.Fatalf("taken again: %+v", due[0])
 		}
 		must(t, w.Delay(w.ctx, "a1", time.Now().Add(-time.Second), "not found on the platform", false))
@@ -206,6 +206,16 @@ var outboxStories = map[string]func(*testing.T, *world){
 		w.due(t, long)
 		drain()
 		must(t, w.Delay(w.ctx, "a2", time.Now().Add(400*time.Millisecond), "slow down", false))
+		receive(t, w.Woken(), "the signal for the delayed post")
+		eventually(t, "the delayed post", func() bool { return len(w.due(t, long)) == 1 })
+	},
+	"ADelayedPostIsRememberedThroughACrash": func(t *testing.T, w *world) {
+		w.say(t, post("a1", "A"))
+		w.due(t, long)
+		must(t, w.Delay(w.ctx, "a1", time.Now().Add(600*time.Millisecond), "slow down", false))
+		w.crash(t)
+		receive(t, w.Woken(), "the signal at the start")
+		wantKeys(t, w.due(t, long))
 		receive(t, w.Woken(), "the signal for the delayed post")
 		eventually(t, "the delayed post", func() bool { return len(w.due(t, long)) == 1 })
 	},

@@ -24,7 +24,7 @@ import (
 type Place func(t *testing.T) (open func() flow.Ledger)
 
 var groups = []map[string]func(*testing.T, *world){
-	openStories, askStories, leaseStories, outboxStories, jobStories, transcriptStories, boardStories, crowdStories,
+	openStories, askStories, leaseStories, outboxStories, jobStories, transcriptStories, boardStories, crowdStories, anyOrder,
 }
 
 // Run tells all stories.
@@ -61,13 +61,14 @@ func run(t *testing.T, newPlace Place, wanted func(name string) bool) {
 // world is one store and the people around it.
 type world struct {
 	flow.Ledger
-	ctx  context.Context
-	open func() flow.Ledger
+	ctx   context.Context
+	open  func() flow.Ledger
+	fresh Place // for stories that need many places
 }
 
 func newWorld(t *testing.T, newPlace Place) *world {
 	open := newPlace(t)
-	w := &world{Ledger: open(), ctx: t.Context(), open: open}
+	w := &world{Ledger: open(), ctx: t.Context(), open: open, fresh: newPlace}
 	t.Cleanup(func() { w.Ledger.Close() })
 	return w
 }
@@ -169,14 +170,21 @@ func answerBy(person, choice string) func(approval.Ask, task.Task) flow.Judged {
 	}
 }
 
-func must(t *testing.T, err error) {
+// tb is what testing.T and rapid.T share.
+type tb interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func must(t tb, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func wantErr(t *testing.T, err, want error) {
+func wantErr(t tb, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Fatalf("error is %v, want %v", err, want)

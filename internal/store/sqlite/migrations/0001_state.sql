@@ -73,7 +73,7 @@ CREATE TABLE posts (
     created     INTEGER NOT NULL,
     doc         TEXT NOT NULL
 );
-CREATE INDEX posts_pending ON posts (place, seq) WHERE state = 'pending';
+CREATE INDEX posts_pending ON posts (place, seq, next_at, taken_until, connection, edits) WHERE state = 'pending';
 CREATE INDEX posts_task ON posts (task_id, seq);
 CREATE INDEX posts_edits ON posts (edits) WHERE state = 'pending' AND edits <> '';
 
