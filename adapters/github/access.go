@@ -69,7 +69,7 @@ func newAppAccess(app App, client *http.Client, base *url.URL) (*appAccess, erro
 		return nil, fmt.Errorf("app.private_key_file holds no RSA key in PEM: %w", err)
 	}
 	jwt.BaseURL = strings.TrimSuffix(base.String(), "/")
-	self := github.NewClient(&http.Client{Transport: jwt, Timeout: client.Timeout})
+	self := github.NewClient(&http.Client{Transport: jwt, Timeout: client.Timeout, CheckRedirect: client.CheckRedirect})
 	self.BaseURL = base
 	return &appAccess{app: app, base: base, http: client, jwt: jwt, self: self,
 		installations: map[string]int64{}, clients: map[int64]*github.Client{}}, nil
@@ -123,7 +123,7 @@ func (a *appAccess) client(ctx context.Context, repo string) (*github.Client, er
 	}
 	tr := ghinstallation.NewFromAppsTransport(a.jwt, id)
 	tr.Client = a.http
-	c := github.NewClient(&http.Client{Transport: tr, Timeout: a.http.Timeout})
+	c := github.NewClient(&http.Client{Transport: tr, Timeout: a.http.Timeout, CheckRedirect: a.http.CheckRedirect})
 	c.BaseURL = a.base
 	a.clients[id] = c
 	return c, nil

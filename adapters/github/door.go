@@ -67,7 +67,25 @@ func Open(dc chat.DoorConfig) (chat.Door, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connection %q: %w", dc.Name, err)
 	}
+	if cfg.App != nil && cfg.BotLogin != "" && !strings.HasSuffix(cfg.BotLogin, "[bot]") {
+		cfg.BotLogin += "[bot]" // how GitHub names an App's comments
+	}
 	return &Door{name: dc.Name, cfg: cfg, secret: []byte(secret), access: acc, now: time.Now, login: cfg.BotLogin}, nil
+}
+
+// sameHost keeps the token from following a redirect to another host.
+func sameHost(c *http.Client) *http.Client {
+	own := http.Client{Timeout: 30 * time.Second}
+	if c != nil {
+		own = *c
+	}
+	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if len(via) > 5 || r.URL.Host != via[0].URL.Host {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+	return &own
 }
 
 func newAccess(dc chat.DoorConfig, cfg Config) (access, error) {
@@ -79,10 +97,7 @@ func newAccess(dc chat.DoorConfig, cfg Config) (access, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("api_url %q is no address", cfg.APIURL)
 	}
-	client := dc.Client
-	if client == nil {
-		client = &http.Client{Timeout: 30 * time.Second}
-	}
+	client := sameHost(dc.Client)
 	switch {
 	case cfg.App != nil && cfg.TokenEnv != "":
 		return nil, errors.New("token_env and app are both set: keep one")

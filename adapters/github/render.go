@@ -15,6 +15,7 @@ import (
 const (
 	commentLimit = 60000
 	statusLimit  = 20000
+	longestFence = 200
 )
 
 // rendered is a message in GitHub's terms: the comment, and what goes into comments before it.
@@ -148,8 +149,13 @@ func fenced(lang, text string) string {
 	if !langWord.MatchString(lang) {
 		lang = ""
 	}
-	ticks := strings.Repeat("`", max(3, longestRun(text, '`')+1))
-	return ticks + lang + "\n" + strings.TrimSuffix(text, "\n") + "\n" + ticks
+	text = strings.TrimSuffix(text, "\n")
+	run := longestRun(text, '`')
+	if run > longestFence {
+		return indent(indent(text)) // indented code needs no fence
+	}
+	ticks := strings.Repeat("`", max(3, run+1))
+	return ticks + lang + "\n" + text + "\n" + ticks
 }
 
 func longestRun(s string, c byte) int {
@@ -173,7 +179,11 @@ func (r *rendered) move(blocks []chat.Block) string {
 			continue
 		}
 		shown := chat.Visible(b.Text)
-		chunks := chunk(shown, commentLimit-2000)
+		limit := commentLimit - 2000
+		if longestRun(shown, '`') > longestFence {
+			limit /= 5 // every line may grow by four blanks
+		}
+		chunks := chunk(shown, limit)
 		for n, c := range chunks {
 			r.parts = append(r.parts, fmt.Sprintf("%s, part %d of %d\n\n%s", blockTitle(b, i), n+1, len(chunks), fenced(b.Lang, c)))
 		}

@@ -67,10 +67,7 @@ func Open(dc chat.DoorConfig) (chat.Door, error) {
 	if cfg.BotMessageLimit < 0 {
 		return nil, fmt.Errorf("connection %q: bot_message_limit is %d, want 0 or more", dc.Name, cfg.BotMessageLimit)
 	}
-	d := &Door{name: dc.Name, cfg: cfg, secret: secret, token: token, http: dc.Client, apiURL: cfg.APIURL, now: time.Now}
-	if d.http == nil {
-		d.http = &http.Client{Timeout: 30 * time.Second}
-	}
+	d := &Door{name: dc.Name, cfg: cfg, secret: secret, token: token, http: sameHost(dc.Client), apiURL: cfg.APIURL, now: time.Now}
 	if d.apiURL == "" {
 		d.apiURL = slack.APIURL
 	}
@@ -82,6 +79,21 @@ func Open(dc chat.DoorConfig) (chat.Door, error) {
 	d.api = slack.New(token, slack.OptionAPIURL(d.apiURL), slack.OptionHTTPClient(d.http),
 		slack.OptionOnResponseHeaders(d.noteScopes))
 	return d, nil
+}
+
+// sameHost keeps the token from following a redirect to another host.
+func sameHost(c *http.Client) *http.Client {
+	own := http.Client{Timeout: 30 * time.Second}
+	if c != nil {
+		own = *c
+	}
+	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if len(via) > 2 || r.URL.Host != via[0].URL.Host {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+	return &own
 }
 
 func secretFrom(dc chat.DoorConfig, key, env string) (string, error) {

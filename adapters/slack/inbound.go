@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	acceptLimit = 2500 * time.Millisecond // Slack gives up after 3 s
+	acceptLimit = 2700 * time.Millisecond // for everything up to the acknowledgement: Slack gives up after 3 s
 	tellLimit   = 10 * time.Second        // for words that follow the acknowledgement
 )
 
@@ -29,7 +29,9 @@ func (d *Door) Handler(h chat.Host) http.Handler { return &inbound{Door: d, host
 func (in *inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := in.readVerified(w, r)
 	if err == nil {
-		err = in.dispatch(w, r, body)
+		ctx, cancel := context.WithTimeout(r.Context(), acceptLimit)
+		defer cancel()
+		err = in.dispatch(w, r.WithContext(ctx), body)
 	}
 	if err == nil {
 		return
@@ -69,10 +71,8 @@ func (in *inbound) dispatch(w http.ResponseWriter, r *http.Request, body []byte)
 	return &refusal{http.StatusUnsupportedMediaType, "content type is neither JSON nor a form"}
 }
 
-// accept hands an event to the house within Slack's limit.
+// accept hands an event to the house.
 func (in *inbound) accept(ctx context.Context, e chat.Event) (chat.Outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, acceptLimit)
-	defer cancel()
 	e.Received = in.now()
 	return in.host.Sink.Accept(ctx, e)
 }

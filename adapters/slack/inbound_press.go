@@ -86,10 +86,14 @@ func decodeButton(value string) (buttonValue, bool) {
 }
 
 func (in *inbound) pressEvent(ctx context.Context, key string, cb slack.InteractionCallback, v buttonValue, text string) chat.Event {
+	team := cb.User.TeamID // of the person; in a shared channel not the app's
+	if team == "" {
+		team = cb.Team.ID
+	}
 	return chat.Event{
 		Key:   key,
 		On:    "slack.press",
-		Actor: chat.Actor{Kind: "slack", ID: cb.User.ID, Team: cb.Team.ID, Name: cb.User.Name},
+		Actor: chat.Actor{Kind: "slack", ID: cb.User.ID, Team: team, Name: cb.User.Name},
 		Place: chat.Place{Connection: in.name, Kind: "slack", Channel: v.Channel, Thread: in.pressThread(ctx, v)},
 		Verb:  chat.VerbPress,
 		Press: &chat.Press{AskID: v.Ask, Choice: v.Choice, Text: text},
@@ -109,9 +113,7 @@ func (in *inbound) openAnswer(w http.ResponseWriter, r *http.Request, cb slack.I
 		Title: plainObject("Your answer"), Submit: plainObject("Send"), Close: plainObject("Cancel"),
 		Blocks: slack.Blocks{BlockSet: []slack.Block{slack.NewInputBlock(answerBlock, plainObject("Answer"), nil, input)}},
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), acceptLimit)
-	defer cancel()
-	if _, err := in.api.OpenViewContext(ctx, cb.TriggerID, view); err != nil {
+	if _, err := in.api.OpenViewContext(r.Context(), cb.TriggerID, view); err != nil {
 		in.host.Log.Warn("slack answer field could not be opened", "connection", in.name, "err", err)
 		acknowledge(w)
 		in.tell(r.Context(), telling{channel: v.Channel, thread: v.Thread, user: cb.User.ID, responseURL: cb.ResponseURL,

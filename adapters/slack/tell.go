@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -63,6 +64,10 @@ func (in *inbound) respond(ctx context.Context, t telling) error {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := in.http.Do(req)
+	var detail *url.Error
+	if errors.As(err, &detail) {
+		return fmt.Errorf("use the response address: %w", detail.Err) // the address itself is a secret
+	}
 	if err != nil {
 		return err
 	}

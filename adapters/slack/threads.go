@@ -82,6 +82,9 @@ func (d *Door) nameOf(ctx context.Context, channel, ts string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
+	if _, err := d.identity(ctx); err != nil {
+		return "", err
+	}
 	msgs, _, _, err := d.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
 		ChannelID: channel, Timestamp: ts, Limit: 1, IncludeAllMetadata: true})
 	var said slack.SlackErrorResponse
@@ -120,6 +123,9 @@ func (d *Door) threadTS(ctx context.Context, p chat.Place) (string, error) {
 	}
 	if ts, ok := d.threads.root(p.Channel, p.Thread); ok {
 		return ts, nil
+	}
+	if _, err := d.identity(ctx); err != nil {
+		return "", lookError("find the thread of a command", err)
 	}
 	stamp, _, _ := strings.Cut(strings.TrimPrefix(p.Thread, commandPrefix), "-")
 	sec, err := strconv.ParseInt(stamp, 10, 64)
