@@ -113,10 +113,12 @@ type act struct {
 	do   func(ctx context.Context, v string) (string, error)
 }
 
-func (a act) Name() string            { return a.name }
-func (a act) Description() string     { return a.name }
-func (a act) Schema() json.RawMessage { return json.RawMessage(`{"type":"object"}`) }
-func (a act) ReadOnly() bool          { return a.read }
+func (a act) Name() string        { return a.name }
+func (a act) Description() string { return a.name }
+func (a act) Schema() json.RawMessage {
+	return json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"v":{"type":"string"}}}`)
+}
+func (a act) ReadOnly() bool { return a.read }
 func (a act) Paths(args json.RawMessage) []string {
 	return []string{value(args)}
 }

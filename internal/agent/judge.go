@@ -94,11 +94,11 @@ func (l *Loop) judge(ctx context.Context, j *judged) {
 		return
 	}
 	args, err := l.cfg.Tools.Decode(j.Call.Name, j.Call.Arguments)
-	if err == nil && isUnparsed(j.Call.Arguments) {
-		err = fmt.Errorf("the arguments of %s were not a JSON object", j.Call.Name)
+	t, known := l.cfg.Tools.Get(j.Call.Name)
+	if known && isUnparsed(j.Call.Arguments) {
+		err = fmt.Errorf("the arguments of %s were not a JSON object; nothing was run", j.Call.Name)
 	}
-	t, ok := l.cfg.Tools.Get(j.Call.Name)
-	if err != nil || !ok {
+	if err != nil {
 		j.failure = fmt.Sprintf("error: %v", err)
 		return
 	}

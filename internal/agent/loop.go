@@ -38,8 +38,8 @@ type Config struct {
 
 // TextFilter masks secrets in streamed text, also across chunk boundaries.
 type TextFilter interface {
-	Write(s string) string // what may be shown now
-	Flush() string         // the rest
+	Push(piece string) string // what may be shown now
+	Flush() string            // the rest
 }
 
 // Loop drives one session. Its state is the transcript; what it holds in memory is a projection of it. Not for concurrent use.

@@ -205,8 +205,8 @@ func TestResultsAreBoundedAndSecretsNeverReachTheTranscript(t *testing.T) {
 // halves masks nothing: it shows that streamed text passes through the filter, with its rest at the end.
 type halves struct{ held string }
 
-func (f *halves) Write(s string) string { out := f.held; f.held = s; return out }
-func (f *halves) Flush() string         { return f.held }
+func (f *halves) Push(s string) string { out := f.held; f.held = s; return out }
+func (f *halves) Flush() string        { return f.held }
 
 func TestStreamedTextPassesThroughTheFilter(t *testing.T) {
 	h := newHouse(t, turn{text: "one two three"})

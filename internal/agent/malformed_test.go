@@ -60,6 +60,15 @@ func TestMalformedModelsCannotBreakTheHistory(t *testing.T) {
 					t.Errorf("results %q, want %q at %d", got, want, i)
 				}
 			}
+			ids := map[string]bool{}
+			for _, m := range h.model.asked[len(h.model.asked)-1].Messages {
+				for _, k := range m.ToolCalls {
+					if ids[k.ID] {
+						t.Errorf("the id %s stands for two calls of the session", k.ID)
+					}
+					ids[k.ID] = true
+				}
+			}
 			if len(h.model.asked) != c.asked {
 				t.Errorf("%d model calls, want %d", len(h.model.asked), c.asked)
 			}

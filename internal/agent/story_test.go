@@ -129,6 +129,9 @@ func TestWhatChangedSinceItWasAskedIsAskedAgainWithTheDifference(t *testing.T) {
 			if h.mustRun(StopPending, yes(old[0])); len(h.ran) != 0 {
 				t.Fatalf("a stale answer ran %v", h.ran)
 			}
+			if h.mustRun(StopPending, no(old[0], "too late")); len(h.results()) != 0 {
+				t.Fatalf("a stale denial gave %q", h.results())
+			}
 			h.mustRun(StopDone, yes(fresh[0]), yes(fresh[1]))
 			if strings.Join(h.ran, " ") != "a b" {
 				t.Fatalf("ran %v", h.ran)

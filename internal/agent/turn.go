@@ -159,7 +159,7 @@ func (l *Loop) live() liveText {
 	case l.cfg.LiveRedact != nil:
 		filter := l.cfg.LiveRedact()
 		return liveText{
-			write: func(s string) { l.showText(filter.Write(s)) },
+			write: func(s string) { l.showText(filter.Push(s)) },
 			end:   func(string) { l.showText(filter.Flush()) },
 		}
 	case l.cfg.Redact != nil: // without a filter only the whole text can be masked

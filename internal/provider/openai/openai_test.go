@@ -327,6 +327,9 @@ func TestAnotherBranchOfAConversationDoesNotDisturbTheFirst(t *testing.T) {
 	a, _ := p.encode(provider.Request{Messages: []provider.Message{user("1"), user("2")}})
 	sent(t, p, provider.Request{Messages: []provider.Message{user("1"), user("three")}})
 	sent(t, p, provider.Request{Messages: []provider.Message{user("1"), user("2"), user("4")}})
+	if p.wire.count != 5 {
+		t.Errorf("%d messages were encoded, want 5: the longest known beginning is taken", p.wire.count)
+	}
 	raw, _ := io.ReadAll(a.reader())
 	if !strings.HasSuffix(string(raw), `{"role":"user","content":"2"}]}`) {
 		t.Fatalf("%s", raw)

@@ -198,6 +198,7 @@ const maxBody = 64 << 20
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	arrived := time.Now()
 	n, fault := s.next()
 	if fault.Status != 0 {
 		fail(w, fault)
@@ -219,7 +220,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
-	req.N, req.Body, req.Header, req.At = n, raw, r.Header, time.Now()
+	req.N, req.Body, req.Header, req.At = n, raw, r.Header, arrived
 	turn := s.answer(req)
 	if !req.Stream || fault.Plain {
 		document(w, req, turn)
