@@ -20,17 +20,15 @@ var migrations = []string{
 	"migrations/0001_state.sql",
 }
 
-// migrate brings the schema up to date under a file lock, because two first starts at once would break it.
+// migrate makes the first connection and brings the schema up to date, both under a file lock: two first starts at once would
+// break the steps, and SQLite does not wait for its turn when a new file is switched to WAL.
 func (s *Store) migrate(ctx context.Context) error {
-	if current, err := s.version(ctx); err != nil || current == len(migrations) {
-		return err
-	}
 	unlock, err := lockedfile.MutexAt(s.path + ".lock").Lock()
 	if err != nil {
 		return fmt.Errorf("lock for the schema: %w", err)
 	}
 	defer unlock()
-	current, err := s.version(ctx) // another process may have been first
+	current, err := s.version(ctx)
 	if err != nil || current == len(migrations) {
 		return err
 	}

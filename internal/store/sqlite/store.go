@@ -119,9 +119,8 @@ func dsn(path string, readOnly bool) string {
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)",
 	}}
-	if readOnly {
-		q["_pragma"] = append(q["_pragma"], "query_only(1)")
-		q.Set("_txlock", "deferred")
+	if readOnly { // WAL is a property of the file, which the writer has set by then
+		q = url.Values{"_txlock": {"deferred"}, "_pragma": {"busy_timeout(10000)", "query_only(1)"}}
 	}
 	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + q.Encode()
 }
