@@ -147,7 +147,7 @@ func (d *Door) people() []chat.Person {
 
 // Capabilities of a page: it always shows the present state, so every post counts as made.
 func (d *Door) Capabilities() chat.Capabilities {
-	return chat.Capabilities{Buttons: true, Edit: true, Files: true, Lookup: true}
+	return chat.Capabilities{Buttons: true, Edit: true, Files: true, Lookup: true, Private: true}
 }
 
 // Send keeps notices for the room's page; everything else the page reads from the Desk.

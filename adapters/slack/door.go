@@ -109,7 +109,7 @@ func secretFrom(dc chat.DoorConfig, key, env string) (string, error) {
 
 // Capabilities says what Slack can do. Text of any length is taken: what does not fit goes along as a file.
 func (d *Door) Capabilities() chat.Capabilities {
-	return chat.Capabilities{Buttons: true, Edit: true, Files: true, Lookup: true}
+	return chat.Capabilities{Buttons: true, Edit: true, Files: true, Lookup: true, Private: true}
 }
 
 // identity asks Slack once who the bot is.

@@ -193,7 +193,7 @@ func labelOf(a approval.Ask) string {
 func answersOf(asks []approval.Ask) []agent.Answer {
 	var out []agent.Answer
 	for _, a := range asks {
-		if a.CallID == "" || a.Answer == nil || a.State == approval.StateOpen {
+		if a.CallID == "" || a.Answer == nil || a.State == approval.StateOpen || a.State == approval.StateSuperseded {
 			continue
 		}
 		out = append(out, agent.Answer{CallID: a.CallID, AskID: a.ID, Choice: agentChoice(a), Text: answerText(a), By: a.Answer.Person, Digest: a.Digest})

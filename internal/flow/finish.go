@@ -13,6 +13,45 @@ import (
 	"reasonix/internal/workspace"
 )
 
+// finishOrGoOn ends the task, unless somebody said something meanwhile that the model has not read: nothing said is lost.
+func (a *attempt) finishOrGoOn(ctx context.Context, out run.Outcome, p Progress) error {
+	unread, err := a.Ledger.Inbox(ctx, a.t.ID)
+	if err != nil {
+		return fmt.Errorf("read inbox: %w", err)
+	}
+	if len(unread) > 0 {
+		return a.Ledger.Yield(ctx, a.held, p)
+	}
+	if err := a.finish(ctx, out, p); err != nil {
+		return err
+	}
+	return a.openForLate(ctx)
+}
+
+// openForLate opens a follow-up for text that arrived between the last look and the end.
+func (a *attempt) openForLate(ctx context.Context) error {
+	late, err := a.Ledger.Inbox(ctx, a.t.ID)
+	if err != nil || len(late) == 0 {
+		return err
+	}
+	texts := make([]string, len(late))
+	for i, it := range late {
+		texts[i] = it.Text
+	}
+	text := strings.Join(texts, "\n\n")
+	now := a.Now().UTC()
+	next := task.Task{
+		ID: task.NewID("task"), Conversation: a.t.Conversation, Place: a.t.Place, Requester: a.t.Requester, Title: task.Title(text), Prompt: text,
+		Spec: a.t.Spec, Created: now, Updated: now,
+	}
+	next = followUp(next, a.t)
+	_, err = a.Ledger.Open(ctx, Opening{EventKey: fmt.Sprintf("late:%s:%d", a.t.ID, late[0].ID), Task: next, Posts: a.redacted(ackPosts(next))})
+	if errors.Is(err, ErrDuplicate) || errors.Is(err, ErrBusy) {
+		return nil
+	}
+	return err
+}
+
 // finish harvests, publishes where the route says so, and stores the end with the final post.
 func (a *attempt) finish(ctx context.Context, out run.Outcome, p Progress) error {
 	text := out.Text

@@ -264,7 +264,7 @@ func (a *attempt) settle(ctx context.Context, out run.Outcome, p Progress, ended
 	case agent.StopDrained, agent.StopInterrupted:
 		return a.Ledger.Yield(ctx, a.held, p)
 	case agent.StopDone:
-		return a.finish(ctx, out, p)
+		return a.finishOrGoOn(ctx, out, p)
 	}
 	return fmt.Errorf("the run ended in an unknown way: %q", out.Stop)
 }
