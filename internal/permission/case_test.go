@@ -16,7 +16,7 @@ func TestACaseIsAnsweredAsOneJSONObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"name":"push","decision":"deny","class":"plain","rule":"Bash(git push:*)","source":"deny[0]","reason":"denied by rule Bash(git push:*) (deny[0]), in every posture","want":"allow","differs":true}`
+	want := `{"name":"push","decision":"deny","class":"plain","rule":"Bash(git push:*)","source":"deny[0]","posture":"yolo","reason":"denied by rule Bash(git push:*) (deny[0]), in every posture","want":"allow","differs":true}`
 	if string(line) != want {
 		t.Errorf("got  %s\nwant %s", line, want)
 	}

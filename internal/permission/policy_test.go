@@ -202,13 +202,13 @@ func TestHomeInRules(t *testing.T) {
 func TestADecisionCarriesItsReason(t *testing.T) {
 	p := NewPolicy(Config{Ask: []Rule{{Text: "Bash(git push:*)", Source: "reasonix.toml:9"}}})
 	d := p.Decide(bashCall("eval git push"), Situation{Posture: PostureAuto, Surface: Headless})
-	want := Decision{Verdict: Refuse, Class: HumanRequired, Offending: "eval git push", Rule: "Bash(git push:*)", Source: "reasonix.toml:9", Kind: KindApproval,
+	want := Decision{Verdict: Refuse, Class: HumanRequired, Offending: "eval git push", Rule: "Bash(git push:*)", Source: "reasonix.toml:9", Kind: KindApproval, Posture: PostureAuto,
 		Reason: `asked for by rule Bash(git push:*) (reasonix.toml:9); the line is human_required: eval runs its words as a line in "eval git push"; headless, so nobody can be asked`}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Error(diff)
 	}
 	d = p.Decide(bashCall("make"), attended)
-	if d.Reason != "no rule matched; posture ask, mode ask" || d.Class != Plain || d.Kind != KindApproval {
+	if d.Reason != "no rule matched; posture ask, mode ask" || d.Class != Plain || d.Kind != KindApproval || d.Fallback != "ask" || d.Posture != PostureAsk {
 		t.Errorf("%+v", d)
 	}
 }
@@ -225,5 +225,12 @@ func TestPoliciesDoNotShareTheirRules(t *testing.T) {
 	}
 	if !slices.Equal(texts(one), []string{"Bash(a:*)", "Bash(b:*)"}) || !slices.Equal(texts(two), []string{"Bash(a:*)", "Bash(c:*)"}) || len(texts(p)) != 1 {
 		t.Error(texts(p), texts(one), texts(two))
+	}
+}
+
+func TestABlockingHookSaysWhy(t *testing.T) {
+	d := NewPolicy(Config{Allow: rulesOf([]string{"Bash"})}).Decide(bashCall("ls"), Situation{Posture: PostureYolo, Hook: HookBlocks, HookReason: "not on fridays"})
+	if d.Verdict != Deny || d.Reason != "a PreToolUse hook blocked the call: not on fridays" {
+		t.Errorf("%+v", d)
 	}
 }
