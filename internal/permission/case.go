@@ -72,7 +72,7 @@ func (c *Case) decide(p *Policy, s Situation, strict StrictArgs) Decision {
 	args := c.args()
 	if strict != nil {
 		if err := strict(c.Tool, args); err != nil {
-			return Decision{Verdict: Refuse, Reason: "the arguments cannot be decoded: " + err.Error()}
+			return Decision{Verdict: Refuse, Posture: s.Posture, Reason: "the arguments cannot be decoded: " + err.Error()}
 		}
 	}
 	call := Call{Tool: c.Tool, Args: args, ReadOnly: c.ReadOnly, Root: caseRoot}

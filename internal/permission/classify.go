@@ -15,6 +15,7 @@ const (
 	maxLine  = 8 << 10 // bytes; the parser needs time and stack out of proportion beyond this
 	maxNest  = 48      // open brackets or compound commands within one another
 	maxInner = 4       // strings for a shell inside strings for a shell
+	maxChain = 16      // wrappers around one program
 	maxParts = 2000    // simple commands that one line may hold
 	maxShown = 200     // bytes of the offending part that are kept
 )
@@ -91,6 +92,7 @@ func shown(s string) string {
 type walker struct {
 	src   string
 	depth int // strings for a shell that this line lies within
+	chain int // wrappers around the program being judged
 	out   Classification
 
 	// Bash evaluates some strings a second time (arithmetic, test -v, prompts). Either half alone is harmless.
@@ -110,22 +112,25 @@ func (w *walker) finish() Classification {
 
 // freshPrograms finds a program or script that the same line writes: what it will do is nowhere to be seen yet.
 func (w *walker) freshPrograms() {
+	written := map[string]bool{}
 	for _, t := range w.out.Targets {
-		if !t.Write {
+		if t.Write {
+			written[path.Clean(t.Path)] = true
+		}
+	}
+	if len(written) == 0 {
+		return
+	}
+	for _, p := range w.out.Parts {
+		if len(p.Words) == 0 {
 			continue
 		}
-		file := path.Clean(t.Path)
-		for _, p := range w.out.Parts {
-			if len(p.Words) == 0 {
-				continue
-			}
-			runs := path.Clean(p.Words[0]) == file && strings.Contains(p.Words[0], "/")
-			if runsFiles(strings.ToLower(baseName(p.Words[0]))) {
-				runs = runs || slices.ContainsFunc(p.Words[1:], func(s string) bool { return path.Clean(s) == file })
-			}
-			if runs {
-				w.raiseOpaque(strings.Join(p.Words, " "), "runs a file that this very line writes")
-			}
+		runs := strings.Contains(p.Words[0], "/") && written[path.Clean(p.Words[0])]
+		if runsFiles(strings.ToLower(baseName(p.Words[0]))) {
+			runs = runs || slices.ContainsFunc(p.Words[1:], func(s string) bool { return written[path.Clean(s)] })
+		}
+		if runs {
+			w.raiseOpaque(strings.Join(p.Words, " "), "runs a file that this very line writes")
 		}
 	}
 }

@@ -15,10 +15,10 @@ func (p *Policy) Decide(c Call, s Situation) Decision {
 	}
 	sub, err := p.subject(c)
 	if err != nil {
-		return Decision{Verdict: Refuse, Reason: "the arguments cannot be decoded: " + err.Error()}
+		return Decision{Verdict: Refuse, Posture: s.Posture, Reason: "the arguments cannot be decoded: " + err.Error()}
 	}
 	d := p.judge(sub, s)
-	d.Class, d.Offending = sub.class.Class, sub.class.Offending
+	d.Class, d.Offending, d.Posture = sub.class.Class, sub.class.Offending, s.Posture
 	return d
 }
 
@@ -69,7 +69,7 @@ func argPaths(args map[string]json.RawMessage) []string {
 
 func (p *Policy) judge(sub *subject, s Situation) Decision {
 	if s.Hook == HookBlocks {
-		return Decision{Verdict: Deny, Reason: "a PreToolUse hook blocked the call"}
+		return Decision{Verdict: Deny, Reason: strings.TrimSuffix("a PreToolUse hook blocked the call: "+s.HookReason, ": ")}
 	}
 	bash := sub.call.Tool == "bash"
 	catches := func(r *Rule) bool { return r.catches(sub) }
@@ -94,7 +94,12 @@ func (p *Policy) judge(sub *subject, s Situation) Decision {
 	if d, ok := p.allowed(sub); ok {
 		return d
 	}
-	return p.fallback(sub, s)
+	d := p.fallback(sub, s)
+	d.Fallback = string(p.mode)
+	if sub.call.ReadOnly && sub.call.Tool != "bash" {
+		d.Fallback = "allow, it only reads"
+	}
+	return d
 }
 
 func ruled(v Verdict, r *Rule, reason string) Decision {

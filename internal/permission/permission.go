@@ -80,6 +80,7 @@ type Situation struct {
 	Surface    Surface
 	PlanWindow bool // an approved plan's execution window is open
 	Hook       HookVerdict
+	HookReason string // what the hook said; becomes part of the reason
 }
 
 // Decision is the outcome with its reason.
@@ -90,6 +91,8 @@ type Decision struct {
 	Rule      string  `json:"rule,omitempty"`      // text of the rule that decided
 	Source    string  `json:"source,omitempty"`    // file:line of that rule
 	Kind      Kind    `json:"kind,omitempty"`      // what is asked, when somebody is asked or would have to be
+	Posture   Posture `json:"posture,omitempty"`   // the posture that was in force
+	Fallback  string  `json:"fallback,omitempty"`  // what stood in where no rule matched; empty when a rule or a host rule decided
 	Reason    string  `json:"reason"`
 }
 

@@ -36,6 +36,12 @@ func (w *walker) program(words []word, top bool) {
 	if len(words) == 0 {
 		return
 	}
+	if w.chain >= maxChain {
+		w.raiseOpaque(shown(words[0].src), "too many wrappers around one program")
+		return
+	}
+	w.chain++
+	defer func() { w.chain-- }()
 	w.part(SimpleCommand{Words: texts(words), Seen: !top})
 	name := words[0]
 	switch {

@@ -49,7 +49,11 @@ func ranVictim(t testing.TB, lines []string) []bool {
 	if os.Geteuid() == 0 { // the process limit does not bind root
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Fatalf("%d lines did not end in time: %v", len(lines), ctx.Err())
+	}
+	if err != nil {
 		t.Skipf("bwrap cannot make a box here (%v: %s): allow user namespaces, or apt-get install -y bubblewrap", err, out)
 	}
 	hit := make([]bool, len(lines))

@@ -192,7 +192,7 @@ func (w *walker) xargs(words []word) {
 		}
 	}
 	if replace == "" {
-		inner = append(inner, word{text: "…", masked: hole, src: phrase(words), traits: expands | splits})
+		inner = append(inner, word{text: "…", masked: hole, src: "…", traits: expands | splits})
 	}
 	w.program(inner, false)
 }
