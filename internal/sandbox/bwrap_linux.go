@@ -87,6 +87,7 @@ func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
 	x := &execution{
 		program:   b.program,
 		workspace: p.Workspace,
+		policy:    p,
 		bindFD:    b.bindFD,
 		mounts:    append(identity(uid, gid, p.Home), mounts...),
 		private:   p.Temp == "",

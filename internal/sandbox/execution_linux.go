@@ -21,6 +21,7 @@ import (
 type execution struct {
 	program   string
 	workspace string
+	policy    Policy
 	bindFD    bool // the program takes descriptors as sources
 	mounts    []mount
 	private   bool // no temp folder given: /tmp is in memory
@@ -84,11 +85,15 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 	waited := make(chan struct{})
 	go func() { defer close(waited); _ = cmd.Wait() }()
 
-	killed := false
+	killed, stopped := false, ""
 	select {
 	case <-waited:
+	case <-watchDisk(runCtx, x.policy):
+		stopped = fmt.Sprintf("the task's folders hold more than %d bytes", x.policy.Limits.DiskBytes)
 	case <-runCtx.Done():
 		killed = true
+	}
+	if killed || stopped != "" {
 		killBox(cmd.Process, child)
 		<-waited
 	}
@@ -98,13 +103,13 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 	_ = stat.SetReadDeadline(time.Now().Add(killGrace / 4))
 	code := <-ended
 
-	r := Result{Duration: time.Since(start)}
+	r := Result{Duration: time.Since(start), Stopped: stopped}
 	r.Output, r.Omitted = x.out.bytes()
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
-	case killed:
-		r.TimedOut, r.ExitCode = true, 128+int(syscall.SIGKILL)
+	case killed || stopped != "":
+		r.TimedOut, r.ExitCode = killed, 128+int(syscall.SIGKILL)
 	case code == nil:
 		return Result{}, fmt.Errorf("the box did not start: %s", firstLine(string(r.Output)))
 	default:

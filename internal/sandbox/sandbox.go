@@ -33,6 +33,7 @@ type Limits struct {
 	MemoryBytes int64
 	FileBytes   int64 // largest file that may be written
 	CPUSeconds  int
+	DiskBytes   int64 // of the workspace, home, temp and caches together; sampled while a command runs, no default
 }
 
 // Command is one process tree in the box.
@@ -51,6 +52,7 @@ type Result struct {
 	Omitted  int64
 	ExitCode int
 	TimedOut bool
+	Stopped  string // the other limit that ended the command, in words; empty when none did
 	Duration time.Duration
 }
 

@@ -37,6 +37,9 @@ func (s shell) Run(ctx context.Context, c tool.Command) (tool.Result, error) {
 		return tool.Result{}, fmt.Errorf("run command: %w", err)
 	}
 	r, err := s.box.Run(ctx, p, Command{Argv: []string{bashPath(), "-c", c.Line}, Dir: dir, Output: c.Output, Wall: c.Timeout})
+	if r.Stopped != "" {
+		r.Output = fmt.Appendf(r.Output, "\n[stopped: %s]\n", r.Stopped)
+	}
 	return tool.Result{Output: string(r.Output), ExitCode: r.ExitCode, TimedOut: r.TimedOut, Omitted: r.Omitted,
 		Duration: r.Duration}, err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reasonix/internal/tool"
 )
 
 // stubborn are children that do not want to end.
@@ -143,6 +145,18 @@ func TestBoxLimits(t *testing.T) {
 	if err != nil || !res.TimedOut {
 		t.Errorf("wall of the command: %+v %v", res, err)
 	}
+}
+
+func TestBoxStopsACommandThatFillsTheDisk(t *testing.T) {
+	r := newRoom(t)
+	r.policy.Limits.DiskBytes = 4 << 20
+	sh := NewShell(r.box, func() Policy { return r.policy })
+	res, err := sh.Run(context.Background(), tool.Command{Line: "truncate -s 1G sparse; head -c 8000000 /dev/zero > $HOME/big; sleep 60"})
+	if err != nil || res.TimedOut || res.ExitCode != 137 || !strings.Contains(res.Output, "stopped: the task's folders hold more") || res.Duration > 15*time.Second {
+		t.Errorf("%+v %v", res, err)
+	}
+	r.policy.Limits.DiskBytes = 64 << 20
+	r.must("truncate -s 1G sparse; sleep 0.1")
 }
 
 func TestBoxSaysWhyItDidNotStart(t *testing.T) {
