@@ -25,7 +25,7 @@ type walker struct {
 	ctx    context.Context
 	files  *Files
 	forbid []string
-	fn    func(path string, d fs.DirEntry) error
+	fn     func(path string, d fs.DirEntry) error
 }
 
 // walked is a regular file that can be read through the descriptor of its folder while fn runs.
