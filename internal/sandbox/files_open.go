@@ -28,16 +28,11 @@ func openFolder(root string, parts []string, create bool) (*os.Root, error) {
 	return dir, nil
 }
 
+// stepInto opens the folder part of dir; with create it makes it when nothing is there.
 func stepInto(dir *os.Root, part string, create bool) (*os.Root, error) {
 	before, err := dir.Lstat(part)
-	made := false
 	if create && errors.Is(err, fs.ErrNotExist) {
-		if err := dir.Mkdir(part, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, pathless(err)
-		} else if err == nil {
-			made = true
-		}
-		before, err = dir.Lstat(part)
+		return makeFolder(dir, part)
 	}
 	if err != nil {
 		return nil, pathless(err)
@@ -57,11 +52,21 @@ func stepInto(dir *os.Root, part string, create bool) (*os.Root, error) {
 		next.Close()
 		return nil, errSwapped
 	}
-	if made {
-		if self, err := next.Open("."); err == nil {
-			giveToOwnerOf(dir, self)
-			self.Close()
-		}
+	return next, nil
+}
+
+func makeFolder(dir *os.Root, part string) (*os.Root, error) {
+	err := dir.Mkdir(part, 0o777) // the process's umask narrows it
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, pathless(err)
+	}
+	next, openErr := stepInto(dir, part, false)
+	if openErr != nil || err != nil {
+		return next, openErr
+	}
+	if self, err := next.Open("."); err == nil {
+		giveToOwnerOf(dir, self)
+		self.Close()
 	}
 	return next, nil
 }

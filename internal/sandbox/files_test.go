@@ -21,7 +21,12 @@ type house struct {
 
 func newHouse(t *testing.T, c FilesConfig) *house {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
+	return newHouseIn(t, t.TempDir(), c)
+}
+
+func newHouseIn(t *testing.T, dir string, c FilesConfig) *house {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
