@@ -146,6 +146,7 @@ func join(head, text string) string {
 // message; afterwards its own effects are no drift, because the recorded decision says that the comparison was made.
 func (l *Loop) decide(ctx context.Context, calls []*judged) error {
 	var entries []session.Entry
+	var news []Observation
 	var now *TreeState
 	for _, j := range calls {
 		if j.answer == nil || j.Started {
@@ -175,12 +176,14 @@ func (l *Loop) decide(ctx context.Context, calls []*judged) error {
 			return err
 		}
 		entries = append(entries, e)
+		text := join(j.answer.Choice+" by "+j.answer.By, j.answer.Text)
+		news = append(news, Observation{Kind: "decision", CallID: e.CallID, Tool: e.Name, Text: text, OK: j.answer.Choice != "deny"})
 	}
 	if err := l.append(ctx, entries...); err != nil {
 		return err
 	}
-	for _, e := range entries {
-		l.observe(Observation{Kind: "decision", CallID: e.CallID, Tool: e.Name, Text: string(e.Data)})
+	for _, o := range news {
+		l.observe(o)
 	}
 	return nil
 }

@@ -45,6 +45,15 @@ func TestADenialReachesTheModelWithItsReason(t *testing.T) {
 	p := h.mustRun(StopPending).Pending[0]
 	h.gate.rule("deploy", permission.Allow) // a later grant does not overrule a person's no
 	out := h.mustRun(StopDone, no(p, "not on Fridays"))
+	var shown []string
+	for _, o := range h.shown {
+		if o.Kind == "decision" {
+			shown = append(shown, o.Text)
+		}
+	}
+	if strings.Join(shown, "|") != "Allow write?|deny by lead\nnot on Fridays" {
+		t.Errorf("shown %q", shown)
+	}
 	if len(h.ran) != 0 || !strings.Contains(h.results()[0], "denied by lead: not on Fridays") || !h.facts()[0].Refused {
 		t.Fatalf("ran %v, results %q", h.ran, h.results())
 	}
