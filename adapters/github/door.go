@@ -44,7 +44,6 @@ type Door struct {
 	access  access
 	now     func() time.Time
 	ignored chat.Tally
-	told    replyBook
 
 	mu    sync.Mutex
 	login string

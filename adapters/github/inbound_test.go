@@ -268,25 +268,6 @@ func TestIssuesAndLabels(t *testing.T) {
 	}
 }
 
-func TestWordsForPeopleAreBounded(t *testing.T) {
-	h := newHub(t)
-	h.sink.Say(chat.Outcome{Kind: chat.OutcomeRefused, Text: "Ask @boss for write access."})
-	for range 20 {
-		h.deliver(h.Comment(repo, 7, "stranger", "/reasonix fix"))
-	}
-	c := h.WaitComment(t, "the refusal", func(c githubd.Comment) bool { return strings.Contains(c.Body, "for write access") })
-	if strings.Contains(c.Body, "@boss") {
-		t.Error("a refusal calls people")
-	}
-	h.WaitReaction(t, fmt.Sprintf("comment %d", h.Comments()[0].ID), "confused")
-	h.sink.Say(chat.Outcome{Kind: chat.OutcomeInfo, Text: "One task runs here."})
-	h.deliver(h.Comment(repo, 7, "stranger", "/status"))
-	h.WaitComment(t, "the status", func(c githubd.Comment) bool { return strings.Contains(c.Body, "One task runs here.") })
-	if n := len(h.BotComments()); n != 2 {
-		t.Fatalf("the bot wrote %d comments to 20 tries and one question", n)
-	}
-}
-
 func TestDoorRefusesAnUnsafeConfiguration(t *testing.T) {
 	env := map[string]string{"TOKEN": "t", "SECRET": "s"}
 	cases := map[string]github.Config{

@@ -205,12 +205,12 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 	}
 	defer log.Close()
 	r.SessionID = log.ID()
-	spec, cleanup, err := a.terminalSpec(ctx, cfg, dir, f)
+	spec, cleanup, err := a.terminalSpec(ctx, cfg, log, dir, f)
 	if err != nil {
 		return r, err
 	}
 	defer cleanup()
-	spec.Session, spec.Provider, spec.Redact = log, model.provider, secrets.String
+	spec.Provider, spec.Redact = model.provider, secrets.String
 	spec.Prompt, spec.PromptKey = prompt, task.NewID("prompt")
 	shown := &terminal{app: a, quiet: f.format == "json", stream: secrets}
 	spec.Observe = shown.observe

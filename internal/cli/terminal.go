@@ -14,12 +14,13 @@ import (
 	"reasonix/internal/permission"
 	"reasonix/internal/run"
 	"reasonix/internal/sandbox"
+	"reasonix/internal/session"
 	"reasonix/internal/task"
 	"reasonix/internal/tool"
 )
 
 // terminalSpec equips a headless run in a folder: file tools on the folder, bash in a box, rules of user and project.
-func (a *app) terminalSpec(ctx context.Context, cfg config.Config, dir string, f runFlags) (run.Spec, func(), error) {
+func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.Log, dir string, f runFlags) (run.Spec, func(), error) {
 	home, err := config.Home(a.getenv)
 	if err != nil {
 		return run.Spec{}, nil, err
@@ -46,14 +47,14 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, dir string, f
 		return run.Spec{}, cleanup, err
 	}
 	s := run.Spec{
-		Mode: run.ModeRun, WorkDir: root, BoxDigest: digest, Temperature: cfg.Agent.Temperature, MaxSteps: f.maxSteps,
+		Session: log, Mode: run.ModeRun, WorkDir: root, BoxDigest: digest, Temperature: cfg.Agent.Temperature, MaxSteps: f.maxSteps,
 		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true),
 		Gate: run.Rules{
 			Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Before: before,
 			Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
 		},
 	}
-	err = run.Kit{Files: files, Shell: shell, Enabled: cfg.Tools.Enabled}.Fill(&s)
+	err = run.Kit{Files: files, Shell: shell, Enabled: cfg.Tools.Enabled}.Fill(ctx, &s)
 	return s, cleanup, err
 }
 

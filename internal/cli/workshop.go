@@ -254,12 +254,12 @@ func (b *bench) policy() sandbox.Policy {
 }
 
 // Equip fills the spec: model, tools, rules, tree and box.
-func (b *bench) Equip(s *run.Spec) error {
+func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 	var shell tool.Shell
 	if b.shop.box != nil {
 		shell = sandbox.NewShell(b.shop.box, b.policy)
 	}
-	if err := (run.Kit{Files: b.files, Shell: shell, Enabled: b.cfg.Tools.Enabled}).Fill(s); err != nil {
+	if err := (run.Kit{Files: b.files, Shell: shell, Enabled: b.cfg.Tools.Enabled}).Fill(ctx, s); err != nil {
 		return err
 	}
 	own, err := systemPrompt(b.cfg)

@@ -233,7 +233,7 @@ type bench struct {
 	grants []flow.Grant
 }
 
-func (b *bench) Equip(s *run.Spec) error {
+func (b *bench) Equip(_ context.Context, s *run.Spec) error {
 	reg, err := tool.NewRegistry(b.shop.deploy)
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func (a *attempt) work(ctx context.Context) error {
 	}
 	a.bench = bench
 	spec := a.spec()
-	if err := bench.Equip(&spec); err != nil {
+	if err := bench.Equip(ctx, &spec); err != nil {
 		return a.afterStop(ctx, Progress{}, func(ctx context.Context) error {
 			return a.trouble(ctx, Progress{}, "The task could not be equipped", err)
 		})

@@ -19,8 +19,8 @@ type Workshop interface {
 
 // Bench is one attempt's equipment.
 type Bench interface {
-	// Equip fills the parts of the spec that belong to the workspace, the rules and the model.
-	Equip(spec *run.Spec) error
+	// Equip fills the parts of the spec, whose session is set, that belong to the workspace, the rules and the model.
+	Equip(ctx context.Context, spec *run.Spec) error
 	// Snapshot keeps the state of the workspace on the host's side.
 	Snapshot(ctx context.Context) error
 	// Harvest reads what the task made, as one change on top of its base.
