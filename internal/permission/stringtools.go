@@ -46,20 +46,10 @@ func contains(why string, parts ...string) judge {
 // flagged is for programs where an option takes a string for a shell; long options may be shortened.
 func flagged(why string, options ...string) judge {
 	return func(w *walker, words []word) {
-		for i, x := range words[1:] {
-			name, value, has := strings.Cut(x.text, "=")
-			for _, o := range options {
-				if name != o && !(len(name) > 3 && strings.HasPrefix(o, name)) {
-					continue
-				}
-				v := word{text: value, masked: value, src: x.src, traits: x.traits}
-				if !has && i+2 < len(words) {
-					v = words[i+2]
-				}
-				w.shellString(v, why)
-				w.out.Opaque = true
-			}
-		}
+		eachValue(words, options, func(v word) {
+			w.shellString(v, why)
+			w.out.Opaque = true
+		})
 	}
 }
 
