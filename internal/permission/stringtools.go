@@ -163,9 +163,11 @@ func (w *walker) awkText(x word) {
 // awkSpans are regular expressions and strings that every awk reads alike: no quotes in the one, no slashes in the other.
 var awkSpans = regexp.MustCompile("(^|[(,{;!~&=\n}])[ \t]*/[^/\"\\\\\\[\n]*(\\\\.[^/\"\\\\\\[\n]*)*/|\"[^\"/\\\\\n]*\"")
 
+var awkSystem = regexp.MustCompile(`system\s*\(`)
+
 // awkRuns tells that a program may start another. It looks for the words anywhere, and for pipes outside awkSpans.
 func awkRuns(s string) bool {
-	if strings.Contains(s, "system") || strings.Contains(s, "@") || strings.Contains(s, "SYMTAB") || strings.Contains(s, "\\\n") {
+	if awkSystem.MatchString(s) || strings.Contains(s, "@") || strings.Contains(s, "SYMTAB") || strings.Contains(s, "\\\n") {
 		return true
 	}
 	s = strings.ReplaceAll(s, "||", "  ")
