@@ -259,3 +259,14 @@ func (g grammar) takes(name string) bool {
 	}
 	return false
 }
+
+// given takes the argument at i apart as --name=value; without a value of its own, the next word is the value.
+func given(words []word, i int) (name string, v word, has bool) {
+	x := words[i]
+	name, value, has := strings.Cut(x.text, "=")
+	v = word{text: value, masked: value, src: x.src, traits: x.traits}
+	if !has && i+1 < len(words) {
+		v = words[i+1]
+	}
+	return name, v, has
+}

@@ -135,13 +135,13 @@ func checkLines(t testing.TB, lines []string) (ran int) {
 
 // TestRealBashNeverRunsWhatIsDenied compares the classifier with a real bash over generated lines.
 func TestRealBashNeverRunsWhatIsDenied(t *testing.T) {
-	const count = 300
+	const count = 400
 	seed := uint64(7)
 	if more, err := strconv.ParseUint(os.Getenv("REALBASH_SEED"), 10, 64); err == nil {
 		seed = more
 	}
 	g := &lineGenerator{rand.New(rand.NewPCG(seed, 11))}
-	lines := append([]string(nil), disguises...)
+	lines := append(append([]string(nil), disguises...), moreDisguises...)
 	for len(lines) < count {
 		lines = append(lines, g.line())
 	}
@@ -189,6 +189,22 @@ var disguises = []string{
 	"env PATH=\"$PATH\" victim", "X=1 victim", "X=$(victim)", "X=`victim` :", "X=(`victim`)", "exec victim", "nohup ./victim", "././victim", "\"$PWD\"/victim", "bash -c 'bash -c \"bash -c victim\"'", "bash -oc errexit victim", "bash +o posix -c victim",
 	"set -k; ls", "set -- victim; \"$@\"", "set -- victim; \"$1\"", "victim() { command victim; }; victim", "echo a\\\\\nvictim", "echo 'a\\\nvictim'; victim", "cat <<E\"O\"F\n$(victim)\nEOF\nvictim", "cat <<EOF\nEOF \nEOF\nvictim",
 	"let 'a[$(victim)]=1'", "unset 'a[$(victim)]'", "declare -i n='a[$(victim)]'", "n='a[$(victim)]'; declare -i n; n=n", "wait -p 'a[$(victim)]'", "getopts a 'a[$(victim)]' -a", "((a[$(victim)]))", "x=y y='a[$(victim)]'; [[ x -eq 0 ]]", "a=(1); b='a[$(victim)]'; echo ${a[b]}", "echo ${PATH:'a[$(victim)]'}",
+}
+
+// moreDisguises are ways that differ in small things from known ones.
+var moreDisguises = []string{
+	"time -- victim", "time -p -- victim", "time ! victim", "! time victim", "time time victim", "env --chdir . victim", "env --ch . victim", "nice --adj 3 victim", "nice --5 victim", "stdbuf --out L victim", "stdbuf -o L victim",
+	"xargs -L 1 victim <<< x", "xargs --max-a 1 victim <<< x", "xargs -e victim <<< x", "xargs -l victim <<< x", "xargs -i victim <<< x", "xargs -d x victim <<< y", "find . -maxdepth 0 -exec env -u X victim \\;", "setsid -f victim", "flock -w 1 l victim",
+	"bash --norc -c victim", "bash -c -- victim", "bash -c -e victim", "bash -O extglob -c victim", "bash +O extglob -c victim", "bash --posix -c victim", "command -- victim", "exec -- victim", "exec -ca x victim", "builtin command victim", "builtin exec victim",
+	"case x in x) ;& y) victim;; esac", "a[0]=1 victim", ">f >g victim", "<<<x victim", "<<E victim\nE", "3<&0 victim", "$(:) victim", "$nothing victim", "\\\nvictim", "vic$()tim", ":|&victim", ": ${x//y/$(victim)}${x:=$(victim)}",
+	"echo \"$(echo ')'; victim)\"", "echo $(case x in x) victim;; esac)", "echo $(: # )\nvictim)", "cat <<'E' ; victim\nE", ": <<A <<B\nA\nB\nvictim", "cat <<-E\n\tE\nvictim", "cat <<' E'\n E\nvictim", ": x#y\nvictim", ":$(:)#x; victim", "''#x; victim", ":>f#x; victim", "a=#x; victim",
+	"a=(#x\n); victim", "echo $#;victim", "echo ${#};victim", "((1)) #;x\nvictim", "echo $((16#f)); victim", "((1<<2)); victim", "echo $((true); victim)", "((true); victim)", "exec 3<<<victim; bash <&3", "bash /dev/fd/3 3<<<victim", ". /dev/stdin <<<victim",
+	"awk -f /dev/stdin <<< 'BEGIN{system(\"victim\")}'", "sed -f /dev/stdin <<< '1e victim'", "sed -f- /dev/null <<< '1e victim'", "sed '1{e victim\n}' <<< x", "sed '/a/I,+1e victim' <<< a", "sed '1~2e victim' <<< a", "sed '0,/a/e victim' <<< a", "sed '\\,a,e victim' <<< a", "sed ':a;e victim' <<< a", "sed '}e victim' <<< a",
+	"sed 's/a/b/w /dev/null\ne victim' <<< a", "sed -e 'i\\' -e '1e victim' <<< a", "sed -s --expr='1e victim' f /dev/stdin <<< a", "sed --posix 1evictim <<< a", "sed -n -- '1e victim' <<< a", "sed -i -e '1e victim' f", "sed -E -n -e'1e victim' <<< a", "sed 's/[/]/\\n/;e victim' <<< a",
+	"awk '/[/\"]/{system(\"victim\")}#\"' <<< '\"'", "awk 'BEGIN{print /#/; system(\"victim\")}'", "awk 'BEGIN{print /\"/; print 1 | \"victim\"}'", "awk 'BEGIN{x = 4 / 2 | getline; \"victim\" | getline}'", "awk 'BEGIN{f=\"sys\" \"tem\"; @f(\"victim\")}'", "awk -v x='a' 'BEGIN{ # \"\n\"victim\" | getline}'",
+	"awk 'BEGIN{printf \"x\" |& \"victim\"}'", "awk -e 'BEGIN{\"victim\" | getline}'", "awk --source='BEGIN{\"victim\" | getline}'", "awk -F/ '{print | \"victim\"}' <<< a", "mawk 'BEGIN{\"victim\"|getline}'",
+	"set -o history; victim", "set -H; victim", "x=victim eval '$x'", "printf -v x victim; $x", "read x <<< victim; $x", "mapfile -t x <<< victim; $x", "for x in victim; do $x; done", "x=(victim); ${x[0]}", "declare x=victim; \"$x\"", "export x=victim; sh -c '$x'", "export x=victim; env sh -c \"\\$x\"", "echo victim > f; sh < f", "echo victim | while read x; do $x; done",
+	"sort --compress-program=victim -S 1k /bin/bash", "tar -cf /dev/null --to-command=victim f", "tee >(victim) </dev/null; wait", "echo x > >(victim); wait", "cat < <(victim)", "coproc cat <(victim); wait", "trap victim 0", "trap 'vic''tim' EXIT", "trap \"victim\" ERR; false", "f() { victim; }; trap f EXIT",
 }
 
 // lineGenerator makes lines that try to run victim.

@@ -97,7 +97,7 @@ func (p *sedScript) address() bool {
 	switch c := p.peek(); {
 	case c == '/':
 		p.i++
-		if !p.pattern('/') {
+		if !p.until('/', true) {
 			return false
 		}
 		p.skip("IM")
@@ -107,7 +107,7 @@ func (p *sedScript) address() bool {
 		}
 		delim := p.s[p.i+1]
 		p.i += 2
-		if delim == '\n' || delim == '\\' || !p.pattern(delim) {
+		if delim == '\n' || delim == '\\' || !p.until(delim, true) {
 			return false
 		}
 		p.skip("IM")
@@ -115,26 +115,6 @@ func (p *sedScript) address() bool {
 		p.skip("0123456789$~+")
 	}
 	return true
-}
-
-// pattern is until for a regular expression, where the delimiter is text inside brackets.
-func (p *sedScript) pattern(delim byte) bool {
-	for ; p.i < len(p.s); p.i++ {
-		switch p.s[p.i] {
-		case '\\':
-			p.i++
-		case delim:
-			p.i++
-			return true
-		case '\n':
-			return false
-		case '[':
-			if !p.bracket() {
-				return false
-			}
-		}
-	}
-	return false
 }
 
 // bracket moves to the closing bracket of an expression like [^]/[:space:]].
@@ -164,19 +144,19 @@ func (p *sedScript) bracket() bool {
 	return false
 }
 
-// until moves behind the next delimiter that is not escaped.
-func (p *sedScript) until(delim byte) bool {
+// until moves behind the next delimiter that is not escaped; in a regular expression it is text inside brackets.
+func (p *sedScript) until(delim byte, regex bool) bool {
 	for ; p.i < len(p.s); p.i++ {
-		switch p.s[p.i] {
-		case '\\':
+		switch c := p.s[p.i]; {
+		case c == '\\':
 			p.i++
-		case delim:
+		case c == delim:
 			p.i++
 			return true
-		case '\n':
-			if delim != '\n' {
-				return false
-			}
+		case c == '\n':
+			return false
+		case c == '[' && regex && !p.bracket():
+			return false
 		}
 	}
 	return false
@@ -198,7 +178,7 @@ func (p *sedScript) command() bool {
 	case 'y':
 		delim := p.peek()
 		p.i++
-		return delim != 0 && delim < 0x80 && p.until(delim) && p.until(delim) && p.end()
+		return delim != 0 && delim < 0x80 && p.until(delim, false) && p.until(delim, false) && p.end()
 	case 'a', 'i', 'c':
 		return p.text()
 	case 'r', 'R', 'w', 'W', '#':
@@ -225,7 +205,7 @@ func (p *sedScript) end() bool {
 func (p *sedScript) substitute() bool {
 	delim := p.peek()
 	p.i++
-	if delim == 0 || delim == '\n' || delim == '\\' || delim >= 0x80 || !p.pattern(delim) || !p.until(delim) {
+	if delim == 0 || delim == '\n' || delim == '\\' || delim >= 0x80 || !p.until(delim, true) || !p.until(delim, false) {
 		return false
 	}
 	p.skip("gpiImM0123456789")

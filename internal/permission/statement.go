@@ -48,6 +48,9 @@ func (w *walker) command(cmd syntax.Command) {
 		w.test(c.X)
 		return
 	case *syntax.TimeClause:
+		if t := strings.Fields(w.text(c)); len(t) > 1 && strings.HasPrefix(t[1], "-") && (t[1] != "-p" || len(t) > 2 && strings.HasPrefix(t[2], "-")) {
+			w.raiseOpaque(w.text(c), "options of time, which bash reads in its own way")
+		}
 		w.stmt(c.Stmt)
 		return
 	case *syntax.LetClause:

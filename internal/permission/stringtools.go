@@ -1,6 +1,9 @@
 package permission
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // stringJudges looks into programs that have a language of their own which can start others.
 var stringJudges = map[string]judge{
@@ -46,20 +49,10 @@ func contains(why string, parts ...string) judge {
 // flagged is for programs where an option takes a string for a shell; long options may be shortened.
 func flagged(why string, options ...string) judge {
 	return func(w *walker, words []word) {
-		for i, x := range words[1:] {
-			name, value, has := strings.Cut(x.text, "=")
-			for _, o := range options {
-				if name != o && !(len(name) > 3 && strings.HasPrefix(o, name)) {
-					continue
-				}
-				v := word{text: value, masked: value, src: x.src, traits: x.traits}
-				if !has && i+2 < len(words) {
-					v = words[i+2]
-				}
-				w.shellString(v, why)
-				w.out.Opaque = true
-			}
-		}
+		eachValue(words, options, func(v word) {
+			w.shellString(v, why)
+			w.out.Opaque = true
+		})
 	}
 }
 
@@ -156,7 +149,7 @@ func (w *walker) awk(words []word) {
 	}
 }
 
-// awkText raises for program text that may start a shell. Strings and plain regular expressions are skipped.
+// awkText raises for program text that may start a shell.
 func (w *walker) awkText(x word) {
 	if !strings.ContainsFunc(strings.ReplaceAll(x.masked, hole, ""), func(r rune) bool { return r > ' ' }) {
 		w.raiseOpaque(x.src, "a computed awk program")
@@ -167,50 +160,16 @@ func (w *walker) awkText(x word) {
 	}
 }
 
-func awkRuns(s string) bool {
-	prev := byte('{')
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == '"':
-			if i = skipTo(s, i+1, '"'); i < 0 {
-				return true
-			}
-		case c == '/' && strings.IndexByte("(,{;!~&|=\n}", prev) >= 0:
-			if i = skipTo(s, i+1, '/'); i < 0 {
-				return true
-			}
-		case c == '#':
-			if j := strings.IndexByte(s[i:], '\n'); j >= 0 {
-				i += j
-			} else {
-				return false
-			}
-		case c == '|' && i+1 < len(s) && s[i+1] == '|':
-			i++
-		case c == '|' || c == '@':
-			return true
-		case strings.HasPrefix(s[i:], "system") || strings.HasPrefix(s[i:], "SYMTAB"):
-			return true
-		}
-		if !isBlank(c) || c == '\n' {
-			prev = c
-		}
-	}
-	return false
-}
+// awkSpans are regular expressions and strings that every awk reads alike: no quotes in the one, no slashes in the other.
+var awkSpans = regexp.MustCompile("(^|[(,{;!~&=\n}])[ \t]*/[^/\"\\\\\\[\n]*(\\\\.[^/\"\\\\\\[\n]*)*/|\"[^\"/\\\\\n]*\"")
 
-// skipTo returns the index of the closing delimiter, or -1.
-func skipTo(s string, i int, delim byte) int {
-	for ; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case delim:
-			return i
-		case '\n':
-			return -1
-		}
+var awkSystem = regexp.MustCompile(`system\s*\(`)
+
+// awkRuns tells that a program may start another. It looks for the words anywhere, and for pipes outside awkSpans.
+func awkRuns(s string) bool {
+	if awkSystem.MatchString(s) || strings.Contains(s, "@") || strings.Contains(s, "SYMTAB") || strings.Contains(s, "\\\n") {
+		return true
 	}
-	return -1
+	s = strings.ReplaceAll(s, "||", "  ")
+	return strings.Contains(s, "|") && strings.Contains(awkSpans.ReplaceAllString(s, "$1 "), "|")
 }

@@ -32,20 +32,20 @@ var toolJudges = map[string]judge{
 // argv is for options whose value is a program, run without a shell.
 func argv(why string, options ...string) judge {
 	return func(w *walker, words []word) {
-		for i, x := range words[1:] {
-			if x.text == "--" {
-				return
-			}
-			name, value, has := strings.Cut(x.text, "=")
-			for _, o := range options {
-				if name != o && !(len(name) > 4 && strings.HasPrefix(o, name)) {
-					continue
-				}
-				v := word{text: value, masked: value, src: x.src, traits: x.traits}
-				if !has && i+2 < len(words) {
-					v = words[i+2]
-				}
-				w.named(v, why)
+		eachValue(words, options, func(v word) { w.named(v, why) })
+	}
+}
+
+// eachValue calls f with the value of every given option up to --; long options may be shortened to four letters.
+func eachValue(words []word, options []string, f func(word)) {
+	for i, x := range words[1:] {
+		if x.text == "--" {
+			return
+		}
+		name, v, _ := given(words, i+1)
+		for _, o := range options {
+			if name == o || len(name) > 3 && strings.HasPrefix(o, name) {
+				f(v)
 			}
 		}
 	}
@@ -188,11 +188,7 @@ func (w *walker) make(words []word) {
 
 func (w *walker) tar(words []word) {
 	for i, x := range words[1:] {
-		name, value, has := strings.Cut(x.text, "=")
-		v := word{text: value, masked: value, src: x.src, traits: x.traits}
-		if !has && i+2 < len(words) {
-			v = words[i+2]
-		}
+		name, v, _ := given(words, i+1)
 		switch {
 		case len(name) > 5 && strings.HasPrefix("--to-command", name), longOf(name, "--info-script", 6), longOf(name, "--new-volume-script", 6), longOf(name, "--rsh-command", 5),
 			longOf(name, "--rmt-command", 5):
@@ -295,11 +291,7 @@ func (w *walker) scp(words []word) {
 
 func (w *walker) rsync(words []word) {
 	for i, x := range words[1:] {
-		name, value, has := strings.Cut(x.text, "=")
-		v := word{text: value, masked: value, src: x.src, traits: x.traits}
-		if !has && i+2 < len(words) {
-			v = words[i+2]
-		}
+		name, v, has := given(words, i+1)
 		switch {
 		case name == "--rsync-path":
 			w.raiseOpaque(phrase(words), "a line for a shell on another machine")
@@ -314,11 +306,7 @@ func (w *walker) rsync(words []word) {
 
 func (w *walker) npm(words []word) {
 	for i, x := range words[1:] {
-		name, value, has := strings.Cut(x.text, "=")
-		v := word{text: value, masked: value, src: x.src, traits: x.traits}
-		if !has && i+2 < len(words) {
-			v = words[i+2]
-		}
+		name, v, _ := given(words, i+1)
 		switch {
 		case name == "--script-shell" || name == "--node-options" || name == "--shell" || name == "--git":
 			w.raiseOpaque(phrase(words), "npm hands its scripts to something else")
@@ -353,11 +341,7 @@ func (w *walker) npx(words []word) {
 // npxRest judges the words after npx or npm exec.
 func (w *walker) npxRest(words []word) {
 	for i, x := range words[1:] {
-		name, value, has := strings.Cut(x.text, "=")
-		v := word{text: value, masked: value, src: x.src, traits: x.traits}
-		if !has && i+2 < len(words) {
-			v = words[i+2]
-		}
+		name, v, _ := given(words, i+1)
 		switch {
 		case name == "-c" || longOf(name, "--call", 4):
 			w.shellString(v, "a string for a shell")
