@@ -206,3 +206,34 @@ func TestToolchainsWorkInTheBox(t *testing.T) {
 		r.must(line)
 	}
 }
+
+func TestToolchainsTakeGoModulesFromTheHostsCache(t *testing.T) {
+	r := newRoom(t)
+	out, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Skip("go is missing: install it from go.dev")
+	}
+	extra := GoModules(strings.TrimSpace(string(out)))
+	if _, err := os.Stat(extra.Readable[0]); err != nil {
+		t.Skip("the host has no module cache: run go mod download")
+	}
+	version, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", "golang.org/x/sync").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(r.policy.Workspace, "go.mod"), "module m\n\ngo 1.26.0\n\nrequire golang.org/x/sync "+string(version))
+	sums := ""
+	for _, line := range strings.SplitAfter(read(t, "../../go.sum"), "\n") {
+		if strings.HasPrefix(line, "golang.org/x/sync "+strings.TrimSpace(string(version))) {
+			sums += line
+		}
+	}
+	write(t, filepath.Join(r.policy.Workspace, "go.sum"), sums)
+	write(t, filepath.Join(r.policy.Workspace, "m.go"), "package m\n\nimport _ \"golang.org/x/sync/errgroup\"\n")
+	r.own()
+	r.policy.Limits.Wall = 3 * time.Minute
+	r.policy.Readable = extra.Readable
+	r.policy.Env = append(r.policy.Env, extra.Env...)
+	r.must("go mod download && go list -deps . | grep -q x/sync/errgroup") // no build: the cache is empty
+	r.refused("touch " + extra.Readable[0] + "/x")
+}

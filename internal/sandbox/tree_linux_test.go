@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -100,12 +101,16 @@ func TestBoxesLeaveNothingBehind(t *testing.T) {
 	r := newRoom(t)
 	r.repository()
 	r.must("true")
+	goroutines := runtime.NumGoroutine()
 	fds, mounts, tmp := count("/proc/self/fd"), read(t, "/proc/self/mountinfo"), count(os.TempDir())
 	for range 12 {
 		r.must("echo x > x; sleep 100 & true")
 	}
 	if n := count("/proc/self/fd"); n > fds {
 		t.Errorf("descriptors: %d, were %d", n, fds)
+	}
+	if n := runtime.NumGoroutine(); n > goroutines {
+		t.Errorf("goroutines: %d, were %d", n, goroutines)
 	}
 	if read(t, "/proc/self/mountinfo") != mounts {
 		t.Error("mounts changed")
