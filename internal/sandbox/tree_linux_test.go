@@ -5,10 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"reasonix/internal/tool"
 )
@@ -101,7 +102,6 @@ func TestBoxesLeaveNothingBehind(t *testing.T) {
 	r := newRoom(t)
 	r.repository()
 	r.must("true")
-	goroutines := runtime.NumGoroutine()
 	fds, mounts, tmp := count("/proc/self/fd"), read(t, "/proc/self/mountinfo"), count(os.TempDir())
 	for range 12 {
 		r.must("echo x > x; sleep 100 & true")
@@ -109,9 +109,7 @@ func TestBoxesLeaveNothingBehind(t *testing.T) {
 	if n := count("/proc/self/fd"); n > fds {
 		t.Errorf("descriptors: %d, were %d", n, fds)
 	}
-	if n := runtime.NumGoroutine(); n > goroutines {
-		t.Errorf("goroutines: %d, were %d", n, goroutines)
-	}
+	goleak.VerifyNone(t)
 	if read(t, "/proc/self/mountinfo") != mounts {
 		t.Error("mounts changed")
 	}
