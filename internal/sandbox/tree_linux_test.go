@@ -223,3 +223,21 @@ func TestControlsWithTheBoxOff(t *testing.T) {
 		})
 	}
 }
+
+func TestARootHostThatMayNotStageMountsStillHasABox(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("root only: other users never stage")
+	}
+	r := newRoom(t)
+	box := r.box.(bwrap)
+	box.plain = true
+	if _, _, ok := box.Account("x"); ok {
+		t.Error("it hands out accounts")
+	}
+	if err := probe(context.Background(), box); err != nil {
+		t.Error(err)
+	}
+	if _, err := box.Run(context.Background(), r.policy, Command{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "CAP_SYS_ADMIN") {
+		t.Errorf("a workspace of another user: %v", err)
+	}
+}
