@@ -196,7 +196,7 @@ func TestToolchainsWorkInTheBox(t *testing.T) {
 	for program, line := range map[string]string{
 		"go": "go test ./...", "node": "node -e 'require(\"child_process\").execSync(\"true\"); setTimeout(()=>console.log(require(\"os\").userInfo().username), 5)'",
 		"python3": "/usr/bin/python3 -c 'import subprocess, threading, tempfile; subprocess.run([\"true\"], check=True); t=threading.Thread(target=print); t.start(); t.join()'",
-		"gcc":     "echo 'int main(){return 0;}' > m.c && gcc -o /tmp/m m.c && /tmp/m",
+		"gcc":     "echo 'int main(){return 0;}' > /tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m",
 	} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Logf("%s is missing: not tried", program)
@@ -205,4 +205,35 @@ func TestToolchainsWorkInTheBox(t *testing.T) {
 		r.policy.Limits.Wall = 2 * time.Minute
 		r.must(line)
 	}
+}
+
+func TestToolchainsTakeGoModulesFromTheHostsCache(t *testing.T) {
+	r := newRoom(t)
+	out, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Skip("go is missing: install it from go.dev")
+	}
+	extra := GoModules(strings.TrimSpace(string(out)))
+	if _, err := os.Stat(extra.Readable[0]); err != nil {
+		t.Skip("the host has no module cache: run go mod download")
+	}
+	version, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", "golang.org/x/sync").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(r.policy.Workspace, "go.mod"), "module m\n\ngo 1.26.0\n\nrequire golang.org/x/sync "+string(version))
+	sums := ""
+	for _, line := range strings.SplitAfter(read(t, "../../go.sum"), "\n") {
+		if strings.HasPrefix(line, "golang.org/x/sync "+strings.TrimSpace(string(version))) {
+			sums += line
+		}
+	}
+	write(t, filepath.Join(r.policy.Workspace, "go.sum"), sums)
+	write(t, filepath.Join(r.policy.Workspace, "m.go"), "package m\n\nimport _ \"golang.org/x/sync/errgroup\"\n")
+	r.own()
+	r.policy.Limits.Wall = 3 * time.Minute
+	r.policy.Readable = extra.Readable
+	r.policy.Env = append(r.policy.Env, extra.Env...)
+	r.must("go mod download && go list -deps . | grep -q x/sync/errgroup") // no build: the cache is empty
+	r.refused("touch " + extra.Readable[0] + "/x")
 }

@@ -16,6 +16,7 @@ import (
 type bwrap struct {
 	program string
 	bindFD  bool // takes --bind-fd
+	plain   bool // a root host that may not stage mounts: boxes run as root without capabilities
 }
 
 // Name is "bwrap".
@@ -23,8 +24,8 @@ func (bwrap) Name() string { return "bwrap" }
 
 // Account spreads workspaces over uids that no system hands out (60706 to 61183), so that one task's processes are not even the
 // same user as another's. A box runs as the owner of its workspace.
-func (bwrap) Account(id string) (int, int, bool) {
-	if os.Geteuid() != 0 {
+func (b bwrap) Account(id string) (int, int, bool) {
+	if os.Geteuid() != 0 || b.plain {
 		return 0, 0, false
 	}
 	sum := uint32(2166136261) // FNV-1a
@@ -70,6 +71,9 @@ func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
 	uid, gid, drop, err := account(p.Workspace)
 	if err != nil {
 		return Result{}, err
+	}
+	if drop && b.plain {
+		return Result{}, fmt.Errorf("the workspace belongs to uid %d, and this host may not run boxes as another user: it lacks CAP_SYS_ADMIN", uid)
 	}
 	mounts, missing, err := planMounts(p)
 	if err != nil {

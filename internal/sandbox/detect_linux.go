@@ -33,16 +33,27 @@ func detect(ctx context.Context, cfg Config) (Box, Report, error) {
 			"escalation (CVE-2026-41163): update it, or remove the setuid bit where user namespaces are allowed")
 	}
 	box := bwrap{program: program, bindFD: takesDescriptors(ctx, program)}
-	if err := probe(ctx, box); err != nil {
+	err := probe(ctx, box)
+	if err != nil && os.Geteuid() == 0 { // root inside a container often has user namespaces and no mounts of its own
+		box.plain = true
+		if plainErr := probe(ctx, box); plainErr == nil {
+			r.Warnings = append(r.Warnings, "boxes run as root without capabilities, because the host may not use accounts of their own: "+firstLine(err.Error()))
+			err = nil
+		}
+	}
+	if err != nil {
 		r.Reason, r.Mend = explain(err)
 		return unavailable(r)
 	}
 	r.Backend = box.Name()
-	r.Limits = []string{"wall time", "output", "open files", "file size"}
-	if _, _, ok := box.Account(""); ok {
-		r.Warnings = append(r.Warnings, "the host runs as root: the limit on processes holds only in workspaces that belong to another user, as task workspaces do")
+	r.Limits = []string{"wall time", "output", "open files", "file size", "memory and CPU time per process", "disk (sampled)"}
+	if box.plain {
+		return box, r, nil // the kernel exempts root from the limit on processes
 	}
 	r.Limits = append(r.Limits, "processes")
+	if _, _, ok := box.Account(""); ok {
+		r.Warnings = append(r.Warnings, "the host runs as root: the limit on processes holds in workspaces that belong to another user, as those of bot tasks do")
+	}
 	return box, r, nil
 }
 

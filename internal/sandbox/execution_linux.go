@@ -243,27 +243,30 @@ func watch(stat io.Reader) (child <-chan int, ended <-chan *int) {
 	c, e := make(chan int, 1), make(chan *int, 1)
 	go func() {
 		var code *int
+		known := false
+		defer func() {
+			if !known {
+				close(c)
+			}
+			e <- code
+		}()
 		dec := json.NewDecoder(bufio.NewReader(stat))
 		for {
 			var s status
 			if err := dec.Decode(&s); err != nil {
-				break
+				return
 			}
 			if s.ExitCode != nil {
 				code = s.ExitCode
 			}
-			if s.ChildPID > 0 {
+			if s.ChildPID > 0 && !known {
 				if fd, err := unix.PidfdOpen(s.ChildPID, 0); err == nil {
 					c <- fd
 				}
 				close(c)
-				c = nil
+				known = true
 			}
 		}
-		if c != nil {
-			close(c)
-		}
-		e <- code
 	}()
 	return c, e
 }

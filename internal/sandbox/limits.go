@@ -31,8 +31,14 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// noWall stands for a negative Limits.Wall: no limit of its own (bash_timeout_seconds = 0 in the Spec).
+const noWall = 365 * 24 * time.Hour
+
 // wallFor is the shorter of the policy's and the command's limit; a command may only tighten.
 func wallFor(l Limits, c Command) time.Duration {
+	if l.Wall < 0 {
+		l.Wall = noWall
+	}
 	if c.Wall > 0 && c.Wall < l.Wall {
 		return c.Wall
 	}

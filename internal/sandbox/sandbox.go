@@ -26,8 +26,8 @@ type Policy struct {
 
 // Limits bound one command; zero means the default of Defaults.
 type Limits struct {
-	Wall        time.Duration
-	Output      int64 // bytes kept in memory, head and tail
+	Wall        time.Duration // negative: none
+	Output      int64         // bytes kept in memory, head and tail
 	Processes   int
 	OpenFiles   int
 	MemoryBytes int64

@@ -132,3 +132,14 @@ func TestShellHandsTheLineToTheBox(t *testing.T) {
 		t.Errorf("outside: %v", err)
 	}
 }
+
+func TestACommandCanOnlyTightenTheWallTime(t *testing.T) {
+	for _, c := range []struct{ policy, command, want time.Duration }{
+		{0, 0, 120 * time.Second}, {time.Minute, 0, time.Minute}, {time.Minute, time.Hour, time.Minute},
+		{time.Minute, time.Second, time.Second}, {-1, 0, noWall}, {-1, time.Second, time.Second},
+	} {
+		if got := wallFor(Limits{Wall: c.policy}.withDefaults(), Command{Wall: c.command}); got != c.want {
+			t.Errorf("policy %v, command %v: %v, want %v", c.policy, c.command, got, c.want)
+		}
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"reasonix/internal/tool"
 )
 
@@ -107,6 +109,7 @@ func TestBoxesLeaveNothingBehind(t *testing.T) {
 	if n := count("/proc/self/fd"); n > fds {
 		t.Errorf("descriptors: %d, were %d", n, fds)
 	}
+	goleak.VerifyNone(t)
 	if read(t, "/proc/self/mountinfo") != mounts {
 		t.Error("mounts changed")
 	}
@@ -218,5 +221,23 @@ func TestControlsWithTheBoxOff(t *testing.T) {
 			r.box = offBox{}
 			r.must(strings.ReplaceAll(line, "OUT", r.outside))
 		})
+	}
+}
+
+func TestARootHostThatMayNotStageMountsStillHasABox(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("root only: other users never stage")
+	}
+	r := newRoom(t)
+	box := r.box.(bwrap)
+	box.plain = true
+	if _, _, ok := box.Account("x"); ok {
+		t.Error("it hands out accounts")
+	}
+	if err := probe(context.Background(), box); err != nil {
+		t.Error(err)
+	}
+	if _, err := box.Run(context.Background(), r.policy, Command{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "CAP_SYS_ADMIN") {
+		t.Errorf("a workspace of another user: %v", err)
 	}
 }
