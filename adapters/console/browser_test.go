@@ -303,7 +303,7 @@ func TestPictures(t *testing.T) {
 	lead.pictures(r, "home", "/", ".health")
 	lead.pictures(r, "parked", "/tasks/task_4", "#feed .asked")
 	lead.pictures(r, "asks", "/asks", "article.ask")
-	w.press(chat.Event{Actor: chat.Actor{Name: "lead"}, Press: &chat.Press{AskID: askID, Choice: "allow"}})
+	w.approve()
 	conclude(w, "task_4")
 	lead.pictures(r, "done", "/tasks/task_4", "#result")
 }

@@ -112,7 +112,7 @@ func TestTheFeedIsDrawnAsItHappens(t *testing.T) {
 	}
 	w.say("task_1", chat.FeedItem{ID: "live", Kind: "output", Tool: "bash", Text: "ok money 0.01s"})
 	s.until("live", "ok money 0.01s")
-	w.press(chat.Event{Actor: chat.Actor{Name: "lead"}, Press: &chat.Press{AskID: askID, Choice: "allow"}})
+	w.approve()
 	s.until("panel", "")
 	conclude(w, "task_1")
 	s.until("end", "")
@@ -124,7 +124,7 @@ func TestTheFeedIsDrawnAsItHappens(t *testing.T) {
 func TestAReaderThatComesBackMissesNothingAndSeesNothingTwice(t *testing.T) {
 	w := parkedWorld(t)
 	conclude(w, "task_1")
-	w.press(chat.Event{Actor: chat.Actor{Name: "lead"}, Press: &chat.Press{AskID: askID, Choice: "allow"}})
+	w.approve()
 	r := run(t, w, Config{TokenEnv: "TOKEN", TokenPerson: "lead"})
 	w.alter("task_1", func(t *chat.TaskView) { t.State = "completed" })
 	all := len(w.feeds["task_1"])

@@ -135,6 +135,13 @@ func (w *world) open(e chat.Event) chat.Outcome {
 	return chat.Outcome{Kind: chat.OutcomeOpened, TaskID: t.ID}
 }
 
+// approve is lead's consent by another door.
+func (w *world) approve() {
+	w.change(func() {
+		w.press(chat.Event{Actor: chat.Actor{Name: "lead"}, Press: &chat.Press{AskID: askID, Choice: "allow"}})
+	})
+}
+
 func (w *world) press(e chat.Event) chat.Outcome {
 	for _, t := range w.tasks {
 		for i := range t.Asks {
