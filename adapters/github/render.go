@@ -76,7 +76,12 @@ func assemble(m chat.Message, text, facts, blocks string) string {
 
 func oneLine(s string) string { return joinLines(chat.Visible(s)) }
 
-func joinLines(s string) string { return prose(strings.Join(strings.Fields(s), " ")) }
+// joinLines makes one line that opens no block, folds nothing away and calls nobody.
+func joinLines(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	s = tagStart.ReplaceAllString(strings.ReplaceAll(s, "<!--", "&lt;!--"), "<"+joiner+"${1}")
+	return mention.ReplaceAllString(s, "${1}@"+joiner+"${2}")
+}
 
 var login = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})$`)
 
