@@ -256,6 +256,9 @@ func routesOf(cfg config.Config) ([]task.Route, error) {
 				Expire: time.Duration(r.Asks.Expire), Then: r.Asks.Then,
 			},
 		}
+		if at := slices.IndexFunc(cfg.Repos, func(x config.Repo) bool { return x.Name == r.Repo }); at >= 0 {
+			out[i].Base, out[i].Slug = cfg.Repos[at].Base, slugOf(cfg.Repos[at])
+		}
 		if p := r.Publish; p != nil {
 			out[i].Publish = &task.Publish{Connection: p.Connection, PR: p.PR, Draft: p.Draft, Protect: p.Protect}
 		}

@@ -129,7 +129,13 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 		return nil, mendRepo(err, repo)
 	}
 	b := &bench{shop: w, t: t, grants: grants, model: m, repo: repo, space: space}
-	return b, b.open(ctx)
+	if err := b.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := space.Setup(ctx, repo.Setup, b.extra(), nil); err != nil {
+		return nil, fmt.Errorf("%w. Check setup of the repository %q under [[repos]]: it runs in the sandbox, without network", err, repo.Name)
+	}
+	return b, nil
 }
 
 // mendRepo says what a person can do about a repository that cannot be used.
@@ -246,11 +252,14 @@ var toolchains = sync.OnceValue(func() []string {
 	return []string{root}
 })
 
-func (b *bench) policy() sandbox.Policy {
-	return b.space.Policy(sandbox.Policy{
+func (b *bench) policy() sandbox.Policy { return b.space.Policy(b.extra()) }
+
+// extra is what the configuration adds to the workspace's own box.
+func (b *bench) extra() sandbox.Policy {
+	return sandbox.Policy{
 		Writable: expanded(b.cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(b.cfg.Sandbox.ForbidRead),
 		Limits: sandbox.Limits{Wall: time.Duration(b.cfg.Tools.BashTimeoutSeconds) * time.Second},
-	})
+	}
 }
 
 // Equip fills the spec: model, tools, rules, tree and box.

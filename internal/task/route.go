@@ -19,7 +19,9 @@ type Route struct {
 	Mode     Mode
 	Posture  string
 	Model    string
-	Repo     string // name in [[repos]]; empty: taken from the event's repository where Match.Repo allowed it
+	Repo     string // name in [[repos]]; empty: work that needs no source
+	Slug     string // the platform's name of that repository, for pull requests
+	Base     string // its base branch
 	Headless bool
 	Asks     Asks
 	Limits   budget.Limits
@@ -208,14 +210,18 @@ func (p Person) reachableBy(kind string, kinds map[string]string) bool {
 // Spec is what a task opened by this route is fixed to.
 func (r *Route) Spec(e chat.Event, req Requester) Spec {
 	s := Spec{
-		Route: r.Name, Mode: r.Mode, Posture: r.Posture, Headless: r.Headless, Model: r.Model, Repo: r.Repo, RepoSlug: e.Repo,
+		Route: r.Name, Mode: r.Mode, Posture: r.Posture, Headless: r.Headless, Model: r.Model, Repo: r.Repo, RepoSlug: r.Slug, Base: r.Base,
 		Expire: r.Asks.Expire, AskPlace: r.Asks.To, Limits: r.Limits, MaxSteps: r.MaxSteps, Publish: r.Publish, Network: r.Network,
 		Asks: approval.Rules{
 			Approvers: slices.Clone(r.Asks.Approvers), Quorum: max(1, r.Asks.Quorum), RequesterMayAnswer: r.Asks.RequesterMayApprove,
 			Requester: req.name(), Then: r.Asks.Then,
 		},
 	}
-	if t := e.Target; t != nil && t.IsPR {
+	if s.RepoSlug == "" {
+		s.RepoSlug = e.Repo
+	}
+	// A pull request's head is pinned only where it belongs to the route's own repository.
+	if t := e.Target; t != nil && t.IsPR && strings.EqualFold(s.RepoSlug, e.Repo) {
 		s.SHA, s.Base = t.HeadSHA, t.BaseRef
 	}
 	return s
