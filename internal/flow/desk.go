@@ -234,7 +234,9 @@ func itemsOf(e session.Entry) []chat.FeedItem {
 	case session.KindDecision:
 		return with("decision", decisionText(e))
 	case session.KindNote:
-		return with("note", noteText(e))
+		if text := noteText(e); text != "" {
+			return with("note", text)
+		}
 	}
 	return nil
 }
