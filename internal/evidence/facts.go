@@ -3,8 +3,8 @@ package evidence
 import (
 	"encoding/json"
 	"fmt"
-	"sort"
 	"slices"
+	"sort"
 	"strings"
 
 	"reasonix/internal/chat"
