@@ -1,8 +1,8 @@
 package slack
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
