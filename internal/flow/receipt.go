@@ -60,13 +60,14 @@ func decisionText(e session.Entry) string {
 	return text
 }
 
+// noteText is what a note says to people; notes that only the host reads say nothing.
 func noteText(e session.Entry) string {
 	if e.Message != nil {
 		return e.Message.Content
 	}
 	var s string
-	if json.Unmarshal(e.Data, &s) == nil && s != "" {
+	if json.Unmarshal(e.Data, &s) == nil {
 		return s
 	}
-	return e.Name
+	return ""
 }

@@ -454,8 +454,14 @@ func TestTheFeedShowsWhatHappenedAndEndsWithTheTask(t *testing.T) {
 	}
 	h.press("LEAD", h.openAsk(out.TaskID).ID, "allow")
 	var kinds []string
+	positions := map[int64]bool{}
+	last := int64(0)
 	for it := range items {
 		kinds = append(kinds, it.Kind)
+		if it.Seq != 0 && (positions[it.Seq] || it.Seq < last) {
+			t.Errorf("%s stands at position %d again or behind %d", it.Kind, it.Seq, last)
+		}
+		positions[it.Seq], last = true, max(last, it.Seq)
 	}
 	got := strings.Join(kinds, " ")
 	for _, want := range []string{"call", "ask", "decision", "result"} {
@@ -465,5 +471,17 @@ func TestTheFeedShowsWhatHappenedAndEndsWithTheTask(t *testing.T) {
 	}
 	if kinds[len(kinds)-1] != "state" {
 		t.Errorf("the feed ends with %s", kinds[len(kinds)-1])
+	}
+	// A reader who was cut off after any item goes on right behind it.
+	for at := range positions {
+		rest, err := h.host.Watch(t.Context(), out.TaskID, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for it := range rest {
+			if it.Seq != 0 && (it.Seq <= at || !positions[it.Seq]) {
+				t.Errorf("after %d comes %d", at, it.Seq)
+			}
+		}
 	}
 }

@@ -48,9 +48,9 @@ func controls(t task.Task) []chat.Field {
 		network = "through the host's proxy"
 	}
 	return []chat.Field{
-		{Label: "Mode (how the work is organised)", Value: string(t.Spec.Mode)},
-		{Label: "Posture (how approvals resolve)", Value: t.Spec.Posture},
-		{Label: "Approvers (who may answer)", Value: who},
-		{Label: "Box (where allowed work may act)", Value: "workspace of this task, network " + network},
+		{Label: "Mode", Value: string(t.Spec.Mode)},
+		{Label: "Posture", Value: t.Spec.Posture},
+		{Label: "Who may answer", Value: who},
+		{Label: "Box", Value: "workspace of this task, network " + network},
 	}
 }
