@@ -130,19 +130,9 @@ func BenchmarkEventToModel(b *testing.B) {
 			b.Fatalf("%+v", a)
 		}
 		all = append(all, (<-asked).Sub(began))
-		w.eventually("the task is over", func() bool { return strings.Contains(w.commentsOn(n), "Completed") })
+		w.eventually("the task is over", func() bool { return strings.Contains(w.onIssue(n), "Completed") })
 	}
 	all.report(b, "event")
-}
-
-func (w *world) commentsOn(number int) string {
-	var out strings.Builder
-	for _, c := range w.github.BotComments() {
-		if c.Number == number {
-			out.WriteString(c.Body)
-		}
-	}
-	return out.String()
 }
 
 // product builds the real binary.

@@ -15,8 +15,8 @@ func TestInvariant14_ARepositorysOwnAllowRulesChangeNothing(t *testing.T) {
 		w.repo = bareRepo(t, map[string]string{"reasonix.toml": "[permissions]\nallow = [\"Bash\"]\nmode = \"allow\"\n[sandbox]\nallow_write = [\"/var/tmp\"]\n"})
 	})
 	w.comment("dev", "/reasonix fix run it")
-	w.eventually("a request, or the end without one", func() bool { return w.said("ask_") > 0 || w.said("Done:") > 0 })
-	if w.said("ask_") == 0 {
+	w.eventually("a request, or the end without one", func() bool { return askIn.MatchString(w.onIssue(7)) || w.said("Done:") > 0 })
+	if !askIn.MatchString(w.onIssue(7)) {
 		t.Fatal("the command ran without anybody being asked")
 	}
 	w.comment("lead", "/deny "+w.askID())
