@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 
 // world is a host with real doors against platforms and a model on loopback.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	home    string // REASONIX_HOME
 	repo    string // bare upstream
 	effects string // folder that boxes may write, counted by tests
@@ -76,14 +76,14 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func need(t *testing.T, program string) {
+func need(t testing.TB, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("%s is missing: apt-get install -y %s", program, map[string]string{"bwrap": "bubblewrap"}[program])
 	}
 }
 
-func newWorld(t *testing.T, brain modeld.Brain, change ...func(*world)) *world {
+func newWorld(t testing.TB, brain modeld.Brain, change ...func(*world)) *world {
 	t.Helper()
 	need(t, "bwrap")
 	w := &world{t: t, home: t.TempDir(), effects: filepath.Join(t.TempDir(), "effects"), github: githubd.New(t), slack: slackd.New(t), posture: "auto", log: &lockedBuffer{}}
@@ -117,7 +117,7 @@ func newWorld(t *testing.T, brain modeld.Brain, change ...func(*world)) *world {
 	return w
 }
 
-func freeAddr(t *testing.T) string {
+func freeAddr(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -306,7 +306,7 @@ func (w *world) askID() string {
 	return id
 }
 
-func bareRepo(t *testing.T, files map[string]string) string {
+func bareRepo(t testing.TB, files map[string]string) string {
 	t.Helper()
 	src := t.TempDir()
 	for name, text := range files {
@@ -321,7 +321,7 @@ func bareRepo(t *testing.T, files map[string]string) string {
 	return bareOf(t, src)
 }
 
-func bareOf(t *testing.T, src string) string {
+func bareOf(t testing.TB, src string) string {
 	t.Helper()
 	bare := filepath.Join(t.TempDir(), "upstream.git")
 	for _, args := range [][]string{
@@ -332,7 +332,7 @@ func bareOf(t *testing.T, src string) string {
 	return bare
 }
 
-func gitIn(t *testing.T, dir string, args ...string) string {
+func gitIn(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "safe.directory=*"}, args...)...)
 	cmd.Dir = dir

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,7 @@ type workshop struct {
 	spaces *workspace.Store
 	box    sandbox.Box // nil: no box on this machine, so no bash
 	model  func(ref string) (model, error)
+	log    *slog.Logger
 
 	mu     sync.Mutex
 	models map[string]model
@@ -45,7 +47,7 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	if err != nil {
 		return nil, err
 	}
-	w := &workshop{cfg: h.cfg, doors: h.doors, models: map[string]model{}}
+	w := &workshop{cfg: h.cfg, doors: h.doors, models: map[string]model{}, log: h.log}
 	w.model = func(ref string) (model, error) { return a.openModel(h.cfg, env, ref) }
 	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: "enforce", Backend: h.cfg.Sandbox.Backend, Workspaces: []string{data}})
 	switch {
@@ -221,6 +223,9 @@ func (b *bench) open(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("the repository's own reasonix.toml cannot be read: %w", err)
+	}
+	for _, ignored := range b.cfg.Warnings[len(cfg.Warnings):] {
+		b.shop.log.Warn("a repository's own setting has no effect", "task", b.t.ID, "repo", b.repo.Name, "setting", ignored)
 	}
 	return nil
 }
