@@ -57,12 +57,13 @@ type Ask struct {
 
 // Choice is one possible answer. Grants choices carry the rule that they would add.
 type Choice struct {
-	ID      string `json:"id"` // allow, deny, allow-session, allow-always, approve, approve-changes, reject, answer, raise, cancel, continue
-	Label   string `json:"label"`
-	Style   string `json:"style,omitempty"`
-	Input   bool   `json:"input,omitempty"`   // takes free text
-	Grant   string `json:"grant,omitempty"`   // rule that the choice adds, e.g. Bash(go test:*)
-	Consent bool   `json:"consent,omitempty"` // needs the quorum; a refusal by one is enough
+	ID       string `json:"id"` // allow, deny, allow-session, allow-always, approve, approve-changes, reject, answer, raise, cancel, continue
+	Label    string `json:"label"`
+	Style    string `json:"style,omitempty"`
+	Input    bool   `json:"input,omitempty"`    // takes free text
+	Optional bool   `json:"optional,omitempty"` // with Input: the text may be left out
+	Grant    string `json:"grant,omitempty"`    // rule that the choice adds, e.g. Bash(go test:*)
+	Consent  bool   `json:"consent,omitempty"`  // needs the quorum; a refusal by one is enough
 }
 
 // Rules say who may answer and what happens in time. They are fixed when the ask is made.

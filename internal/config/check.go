@@ -59,7 +59,7 @@ func (c *Config) checkRoute(r *Route, bad func(string, ...any), oneOf func(strin
 		r.Asks.Then = "deny"
 	}
 	oneOf(at+".on", r.On, "slack.command", "slack.mention", "slack.message", "github.comment", "github.label", "console", "cli", "schedule")
-	oneOf(at+".mode", r.Mode, "run", "goal")
+	oneOf(at+".mode", r.Mode, "run", "goal", "plan")
 	oneOf(at+".posture", r.Posture, "ask", "auto", "yolo")
 	oneOf(at+".asks.then", r.Asks.Then, "deny", "park", "cancel")
 	if r.Match.Role != "" {

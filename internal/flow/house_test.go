@@ -191,14 +191,14 @@ func (d *deploy) Execute(ctx context.Context, _ json.RawMessage) (string, error)
 
 // gate asks a person for deploy in the posture ask and allows everything else.
 type gate struct {
-	posture string
+	standing *run.Standing
 	surface permission.Surface
 	grants  []flow.Grant
 }
 
 func (g gate) Judge(_ context.Context, c permission.Call) permission.Decision {
 	switch {
-	case c.Tool != "deploy" || g.posture != "ask" || len(g.grants) > 0:
+	case c.Tool != "deploy" || g.standing.Posture() != "ask" || len(g.grants) > 0 || g.standing.Window():
 		return permission.Decision{Verdict: permission.Allow, Reason: "allowed"}
 	case g.surface == permission.Headless:
 		return permission.Decision{Verdict: permission.Refuse, Reason: "nobody can be asked"}
@@ -239,7 +239,7 @@ func (b *bench) Equip(_ context.Context, s *run.Spec) error {
 		return err
 	}
 	s.Provider, s.Tools, s.System = b.shop.model, reg, "You are a double."
-	s.Gate = gate{posture: b.t.Spec.Posture, surface: flow.SurfaceOf(b.t), grants: b.grants}
+	s.Gate = gate{standing: s.Standing, surface: flow.SurfaceOf(b.t), grants: b.grants}
 	s.Tree = b
 	return nil
 }
@@ -344,7 +344,12 @@ func (h *house) ask(who, text string) chat.Outcome {
 
 func (h *house) press(who, askID, choice string) chat.Outcome {
 	h.t.Helper()
-	return h.say(who, func(e *chat.Event) { e.Verb, e.Press = chat.VerbPress, &chat.Press{AskID: askID, Choice: choice} })
+	return h.pressWith(who, askID, choice, "")
+}
+
+func (h *house) pressWith(who, askID, choice, text string) chat.Outcome {
+	h.t.Helper()
+	return h.say(who, func(e *chat.Event) { e.Verb, e.Press = chat.VerbPress, &chat.Press{AskID: askID, Choice: choice, Text: text} })
 }
 
 // state waits until the task reaches the state.

@@ -65,6 +65,9 @@ type attempt struct {
 	bench   Bench
 	started time.Time
 	offered []int64 // inbox items given to the loop since the last look
+
+	standing *run.Standing
+	setBy    string // who set the posture that now holds
 }
 
 // work drives the attempt. Its writes after the run use a context that outlives a shutdown for a moment.
@@ -84,6 +87,7 @@ func (a *attempt) work(ctx context.Context) error {
 		})
 	}
 	a.bench = bench
+	a.standing, a.setBy = run.NewStanding(a.t.Spec.Posture, a.t.Spec.Mode == task.ModePlan), a.t.Spec.PostureBy
 	spec := a.spec()
 	if err := bench.Equip(ctx, &spec); err != nil {
 		return a.afterStop(ctx, Progress{}, func(ctx context.Context) error {
@@ -185,10 +189,12 @@ func (a *attempt) spec() run.Spec {
 		Meter: budget.NewMeter(budget.MeterConfig{
 			Ledger: budget.NewAccount(t.Spent), Limits: t.Spec.Limits, Price: a.Workshop.Price(t.Spec.Model), Now: a.Now,
 		}),
-		Inbox:    a.inbox,
-		Draining: a.draining.Load,
-		Observe:  func(o agent.Observation) { a.feed.observe(t.ID, o, a.Now()) },
-		Redact:   a.Redactor.String,
+		Inbox:     a.inbox,
+		Draining:  a.draining.Load,
+		Observe:   func(o agent.Observation) { a.feed.observe(t.ID, o, a.Now()) },
+		Redact:    a.Redactor.String,
+		Standing:  a.standing,
+		PostureBy: func() string { return a.setBy },
 	}
 }
 
@@ -209,6 +215,9 @@ func (a *attempt) inbox(ctx context.Context) ([]agent.Steer, error) {
 	if err := a.consume(ctx); err != nil {
 		return nil, err
 	}
+	if err := a.lookAtPosture(ctx); err != nil {
+		return nil, err
+	}
 	items, err := a.Ledger.Inbox(ctx, a.t.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read inbox: %w", err)
@@ -219,6 +228,19 @@ func (a *attempt) inbox(ctx context.Context) ([]agent.Steer, error) {
 		steers[i] = agent.Steer{Key: fmt.Sprintf("inbox:%d", it.ID), Text: fmt.Sprintf("Message from %s while you work:\n\n%s", it.Actor, it.Text)}
 	}
 	return steers, nil
+}
+
+// lookAtPosture takes over a posture that an administrator set while the task runs: it holds from this turn boundary on.
+func (a *attempt) lookAtPosture(ctx context.Context) error {
+	t, err := a.Ledger.Task(ctx, a.t.ID)
+	if err != nil {
+		return fmt.Errorf("read posture: %w", err)
+	}
+	if t.Spec.Posture != a.standing.Posture() {
+		a.standing.SetPosture(t.Spec.Posture)
+		a.setBy = t.Spec.PostureBy
+	}
+	return nil
 }
 
 func (a *attempt) consume(ctx context.Context) error {
@@ -252,6 +274,9 @@ func (a *attempt) settle(ctx context.Context, out run.Outcome, p Progress, ended
 	spent.Spent = spent.Spent.Add(p.Spent)
 	switch out.Stop {
 	case agent.StopPending:
+		if a.t.Spec.Headless {
+			return a.endOnQuestion(ctx, out, p)
+		}
 		return a.park(ctx, p, approval.Kind(out.Pending[0].Kind), a.asksFor(out.Pending))
 	case agent.StopSteps, agent.StopBudget:
 		return a.parkOr(ctx, p, approval.KindBudget, limitAsk(spent, out.Limit, a.Now()), "It reached "+out.Limit+".")
@@ -274,6 +299,9 @@ func (a *attempt) trouble(ctx context.Context, p Progress, title string, err err
 	if errors.Is(err, ErrFenced) {
 		return err
 	}
+	if errors.Is(err, run.ErrBlockedRequest) {
+		return a.fail(ctx, p, capital(err.Error())+".")
+	}
 	text := a.Redactor.String(err.Error())
 	var pe *provider.Error
 	if errors.As(err, &pe) {
@@ -289,6 +317,16 @@ func (a *attempt) parkOr(ctx context.Context, p Progress, reason approval.Kind, 
 		return a.fail(ctx, p, failure)
 	}
 	return a.park(ctx, p, reason, []approval.Ask{ask})
+}
+
+// endOnQuestion ends a headless task that stopped for a person: its plan is its result; a question fails it.
+func (a *attempt) endOnQuestion(ctx context.Context, out run.Outcome, p Progress) error {
+	first := out.Pending[0]
+	if approval.Kind(first.Kind) != approval.KindPlan {
+		return a.fail(ctx, p, "It asked a person, and this route is headless: "+first.Text)
+	}
+	out.Text = "The task ends on its plan: the route is headless, so nobody can approve it here. Nothing was changed.\n\n" + first.Text
+	return a.finish(ctx, out, p)
 }
 
 // SurfaceOf tells permission whether a person can be asked.
