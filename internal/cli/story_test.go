@@ -129,7 +129,9 @@ func TestASlackCommandIsApprovedWithAButton(t *testing.T) {
 }
 
 func TestTwentyTasksInParallelLoseNothing(t *testing.T) {
-	w := newWorld(t, mender().Turn, func(w *world) {
+	quick := mender() // twenty cold builds would test the compiler
+	quick.Test = "grep -c 'tw := 8 - l%8' error.go | grep -x 1 && echo 'ok  mended'"
+	w := newWorld(t, quick.Turn, func(w *world) {
 		w.repo = moduleWithABug(t)
 		w.publish = `publish = { pr = false }`
 	})

@@ -1,0 +1,92 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"reasonix/internal/testkit/modeld"
+)
+
+// TestScripts runs the txtar scripts of testdata/script: what a person types, and what the terminal shows.
+func TestScripts(t *testing.T) {
+	need(t, "bwrap")
+	model, err := modeld.Start(scripted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(model.Close)
+	bin := filepath.Join(t.TempDir(), "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapper := "#!/bin/sh\n" + asChild + "=1 exec '" + self + "' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "reasonix"), []byte(wrapper), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv("REASONIX_HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("MODEL_URL", model.URL)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"expand": expand, "code": code},
+	})
+}
+
+// expand FILE replaces $NAME in a file of the script.
+func expand(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	ts.Check(os.WriteFile(path, []byte(text), 0o600))
+}
+
+// code N COMMAND...: the command must leave that exit code.
+func code(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec("sh", append([]string{"-c", `want=$1; shift; "$@"; got=$?; [ "$got" = "$want" ] || { echo "exit code $got, want $want" >&2; exit 1; }`, "sh"}, args...)...)
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+}
+
+// scripted is a model whose turn depends on the request's first words and on what the tools returned.
+func scripted(r modeld.Request) modeld.Turn {
+	results := r.Results()
+	prompt := lastPrompt(r)
+	has := func(s string) bool { return strings.Contains(prompt, s) }
+	call := func(name string, args map[string]any) modeld.Turn {
+		return modeld.Turn{Text: "I use " + name + ".", Calls: []modeld.Call{{Name: name, Args: args}}}
+	}
+	switch {
+	case len(results) > 0:
+		return modeld.Turn{Text: "It returned: " + results[len(results)-1]}
+	case has("write a file"):
+		return call("write_file", map[string]any{"path": "new.txt", "content": "hello\n"})
+	case has("run a command"):
+		return call("bash", map[string]any{"command": "echo from-the-box; id -u >/dev/null"})
+	case has("ask me"):
+		return call("ask", map[string]any{"question": "Which version?"})
+	case has("never stop"):
+		return call("ls", map[string]any{"path": "."})
+	}
+	return modeld.Turn{Text: "Hello from the model."}
+}
+
+func lastPrompt(r modeld.Request) string {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if r.Messages[i].Role == "user" {
+			return r.Messages[i].Text()
+		}
+	}
+	return ""
+}
