@@ -114,7 +114,7 @@ func TestBadPlansAreToldToTheModel(t *testing.T) {
 	if r := requests[1].Results(); !strings.Contains(r[0], "plan is empty") {
 		t.Errorf("empty: %q", r)
 	}
-	if r := requests[2].Results(); !strings.Contains(r[0], "32768") {
+	if r := requests[2].Results(); !strings.Contains(r[0], "maxLength") {
 		t.Errorf("long: %q", r)
 	}
 }
