@@ -53,6 +53,15 @@ type Ask struct {
 	Expires    time.Time    `json:"expires,omitzero"`
 	Reminded   int          `json:"reminded,omitempty"`
 	Supersedes string       `json:"supersedes,omitempty"` // the ask that this one replaces
+	Raise      *Raise       `json:"raise,omitempty"`      // what "raise" lifts; nil: the task's own limits
+}
+
+// Raise lifts the limits of an account for one day, to at least these; zero leaves a limit as it is.
+type Raise struct {
+	Account string `json:"account"`
+	Day     string `json:"day"`
+	Tokens  int64  `json:"tokens,omitempty"`
+	Cost    int64  `json:"cost,omitempty"` // millionths of the currency
 }
 
 // Choice is one possible answer. Grants choices carry the rule that they would add.

@@ -59,7 +59,7 @@ func (a Ask) spoken(p chat.Press) chat.Press {
 
 // synonyms are looked up in this order. A choice that takes no text is none for words that come with one: what somebody wrote must not get lost.
 var synonyms = map[string][]string{
-	"allow": {"approve", "approve-changes", "raise", "raise-day"},
+	"allow": {"approve", "approve-changes", "raise"},
 	"deny":  {"reject"},
 }
 

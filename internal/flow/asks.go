@@ -164,6 +164,10 @@ func effects(j *Judged, a approval.Ask, t task.Task) {
 		j.Cancel, j.Result = true, "Ended by "+a.Answer.Person+"."
 		j.Posts = append(j.Posts, finalPost(t, "cancelled", j.Result, nil, ""))
 	case choiceRaise:
+		if r := a.Raise; r != nil {
+			j.Raises = []DayRaise{{Account: r.Account, Day: r.Day, Limits: budget.Limits{Tokens: r.Tokens, Cost: r.Cost}}}
+			return
+		}
 		j.Alter = func(t *task.Task) {
 			t.Spec.Limits, t.Spec.MaxSteps = raised(t.Spec.Limits, t.Spent), raisedSteps(t.Spec.MaxSteps, t.Spent.Steps)
 		}

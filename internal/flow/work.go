@@ -68,6 +68,7 @@ type attempt struct {
 
 	standing *run.Standing
 	setBy    string // who set the posture that now holds
+	purse    *dayLedger
 }
 
 // work drives the attempt. Its writes after the run use a context that outlives a shutdown for a moment.
@@ -88,6 +89,7 @@ func (a *attempt) work(ctx context.Context) error {
 	}
 	a.bench = bench
 	a.standing, a.setBy = run.NewStanding(a.t.Spec.Posture, a.t.Spec.Mode == task.ModePlan), a.t.Spec.PostureBy
+	a.purse = a.ledger()
 	spec := a.spec()
 	if err := bench.Equip(ctx, &spec); err != nil {
 		return a.afterStop(ctx, Progress{}, func(ctx context.Context) error {
@@ -187,7 +189,7 @@ func (a *attempt) spec() run.Spec {
 		Answers:   answersOf(a.claim.Asks),
 		MaxSteps:  a.stepsLeft(),
 		Meter: budget.NewMeter(budget.MeterConfig{
-			Ledger: budget.NewAccount(t.Spent), Limits: t.Spec.Limits, Price: a.Workshop.Price(t.Spec.Model), Now: a.Now,
+			Ledger: a.purse, Limits: t.Spec.Limits, Price: a.Workshop.Price(t.Spec.Model), Estimate: a.estimate(), Now: a.Now,
 		}),
 		Inbox:     a.inbox,
 		Draining:  a.draining.Load,
@@ -279,6 +281,9 @@ func (a *attempt) settle(ctx context.Context, out run.Outcome, p Progress, ended
 		}
 		return a.park(ctx, p, approval.Kind(out.Pending[0].Kind), a.asksFor(out.Pending))
 	case agent.StopSteps, agent.StopBudget:
+		if full := a.purse.full; full != nil && out.Stop == agent.StopBudget {
+			return a.parkOr(ctx, p, approval.KindBudget, a.dayAsk(a.t, full, a.Now()), "It reached "+full.Error()+".")
+		}
 		return a.parkOr(ctx, p, approval.KindBudget, limitAsk(spent, out.Limit, a.Now()), "It reached "+out.Limit+".")
 	case agent.StopBlocked:
 		why := "The model reports that it cannot go on: "
