@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,12 +75,12 @@ func (in *inbound) download(ctx context.Context, f file) (string, error) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("Slack did not send it in time")
+		return "", errors.New("it was not sent in time by Slack")
 	}
 	defer func() { _ = resp.Body.Close() }()
 	// without the scope Slack answers with its sign-in page or a redirect to it
 	if resp.StatusCode != http.StatusOK || strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") && f.Mimetype != "text/html" {
-		return "", fmt.Errorf("Slack shows its sign-in page: the app lacks the scope files:read")
+		return "", errors.New("the sign-in page came instead of the file: the app lacks the scope files:read")
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, fileLimit+1))
 	if err != nil || len(data) > fileLimit || !utf8.Valid(data) {

@@ -139,7 +139,7 @@ type ReceiptView struct {
 
 // FeedItem is one thing that happened in a task.
 type FeedItem struct {
-	Seq  int64     `json:"seq"` // transcript position; 0 for live text that is not yet durable
+	Seq  int64     `json:"seq"` // position in the feed, rising; 0 for live text that is not yet durable
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"` // text, call, output, result, ask, decision, state, note
 	Tool string    `json:"tool,omitempty"`

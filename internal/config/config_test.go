@@ -159,6 +159,7 @@ func TestKeysComeFromTheSavedFileThenAFileThenTheProcess(t *testing.T) {
 func TestBadConfigurationIsNamedWithItsLine(t *testing.T) {
 	for _, c := range []struct{ name, text, says string }{
 		{"syntax", "default_model = \"x\"\nlanguage = zh\n", ":2: "},
+		{"a table that is not closed", "language = \"en\"\n[agent\nx = 1\n", ":2: "},
 		{"unknown key", "[agent]\ntemperatur = 1\n", ":2: unknown key agent.temperatur"},
 		{"unknown table", "[agnt]\nx = 1\n", ":1: unknown key agnt"},
 		{"wrong type", "[tools]\nbash_timeout_seconds = \"soon\"\n", ":2: "},

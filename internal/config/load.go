@@ -94,7 +94,7 @@ func (c *Config) overlay(path string, data []byte, project bool) error {
 	c.Providers = nil
 	md, err := toml.NewDecoder(bytes.NewReader(data)).Decode(c)
 	if err != nil {
-		return parseError(path, err)
+		return parseError(path, data, err)
 	}
 	c.Files = append(c.Files, path)
 	if err := unknownKeys(path, data, md); err != nil {
@@ -164,7 +164,7 @@ func (c *Config) tighten(path string, data []byte) error {
 	var p Config
 	md, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&p)
 	if err != nil {
-		return parseError(path, err)
+		return parseError(path, data, err)
 	}
 	c.Files = append(c.Files, path)
 	for _, k := range md.Keys() {
@@ -181,10 +181,12 @@ func (c *Config) tighten(path string, data []byte) error {
 	return nil
 }
 
-func parseError(path string, err error) error {
+func parseError(path string, data []byte, err error) error {
 	var pe toml.ParseError
 	if errors.As(err, &pe) {
-		return fmt.Errorf("%s:%d: %s", path, pe.Position.Line, pe.Message)
+		// The library's own line is one too far where the error is the end of a line.
+		line := 1 + bytes.Count(data[:min(pe.Position.Start, len(data))], []byte("\n"))
+		return fmt.Errorf("%s:%d: %s", path, line, pe.Message)
 	}
 	if m := typeError.FindStringSubmatch(err.Error()); m != nil {
 		return fmt.Errorf("%s:%s: %s: %s", path, m[1], m[2], m[3])
@@ -215,7 +217,7 @@ func (c *Config) readConnections(path string, data []byte) error {
 		Connections []map[string]any `toml:"connections"`
 	}
 	if _, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&raw); err != nil {
-		return parseError(path, err)
+		return parseError(path, data, err)
 	}
 	for i, block := range raw.Connections {
 		name, _ := block["name"].(string)

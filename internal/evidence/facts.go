@@ -3,6 +3,7 @@ package evidence
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -194,6 +195,9 @@ func (f Facts) Lines() []string {
 		out = append(out, "outcome unknown: "+u)
 	}
 	for _, c := range f.FailedCommands() {
+		if f.passedLater(c.Line) {
+			continue
+		}
 		out = append(out, fmt.Sprintf("failed command: %s (exit code %d)", short(c.Line), c.ExitCode))
 	}
 	for _, k := range f.Checks {
@@ -211,6 +215,13 @@ func (f Facts) Lines() []string {
 		out = append(out, short(strings.TrimSpace("refused: "+r.Tool+" "+r.What)))
 	}
 	return out
+}
+
+// passedLater tells whether a failed command is a check that passed since, perhaps as a part of another line.
+func (f Facts) passedLater(line string) bool {
+	return slices.ContainsFunc(f.Checks, func(k Check) bool {
+		return k.Outcome == Passed && k.Command == strings.TrimSpace(line)
+	})
 }
 
 // Fill puts the facts into a receipt; usage, sources and commits are the caller's.

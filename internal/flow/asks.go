@@ -109,9 +109,13 @@ func approvalChoices(p agent.Pending) []approval.Choice {
 	out := []approval.Choice{{ID: choiceAllow, Label: "Approve once", Style: "primary", Consent: true}}
 	if len(p.Offers) > 0 {
 		rule := p.Offers[0]
+		what := rule
+		if strings.HasPrefix(rule, "Bash=") {
+			what = "exactly this line" // it stands whole on the card
+		}
 		out = append(out,
-			approval.Choice{ID: choiceSession, Label: "Allow " + rule + " in this task", Grant: rule, Consent: true},
-			approval.Choice{ID: choiceAlways, Label: "Always allow " + rule + " on this route", Grant: rule, Consent: true})
+			approval.Choice{ID: choiceSession, Label: "Allow " + what + " in this task", Grant: rule, Consent: true},
+			approval.Choice{ID: choiceAlways, Label: "Always allow " + what + " on this route", Grant: rule, Consent: true})
 	}
 	return append(out, approval.Choice{ID: choiceDeny, Label: "Deny", Style: "danger"})
 }

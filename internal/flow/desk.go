@@ -179,18 +179,26 @@ func (w *watch) live(ctx context.Context, live <-chan chat.FeedItem, changed <-c
 	}
 }
 
+// perEntry is how many positions of the feed one transcript entry has: an assistant message is its text and up to 128 calls. Every item
+// has a position of its own, so that a reader who was cut off in the middle of an entry misses nothing and sees nothing twice.
+const perEntry = 1 << 10
+
 func (w *watch) durable(ctx context.Context) bool {
-	entries, err := w.log.Entries(ctx, w.after)
+	entries, err := w.log.Entries(ctx, max(0, w.after/perEntry-1))
 	if err != nil {
 		return false
 	}
 	for _, e := range entries {
-		for _, item := range itemsOf(e) {
+		for i, item := range itemsOf(e) {
+			item.Seq = e.Seq*perEntry + int64(i)
+			if item.Seq <= w.after {
+				continue
+			}
 			if !w.emit(ctx, item) {
 				return false
 			}
 		}
-		w.after = e.Seq
+		w.after = max(w.after, e.Seq*perEntry+perEntry-1)
 	}
 	return true
 }
@@ -206,7 +214,7 @@ func (w *watch) emit(ctx context.Context, item chat.FeedItem) bool {
 
 // itemsOf is how a transcript entry looks in the feed.
 func itemsOf(e session.Entry) []chat.FeedItem {
-	item := chat.FeedItem{Seq: e.Seq, At: e.At, ID: e.CallID, OK: true}
+	item := chat.FeedItem{At: e.At, ID: e.CallID, OK: true}
 	with := func(kind, text string) []chat.FeedItem {
 		item.Kind, item.Text = kind, text
 		return []chat.FeedItem{item}
@@ -226,7 +234,9 @@ func itemsOf(e session.Entry) []chat.FeedItem {
 	case session.KindDecision:
 		return with("decision", decisionText(e))
 	case session.KindNote:
-		return with("note", noteText(e))
+		if text := noteText(e); text != "" {
+			return with("note", text)
+		}
 	}
 	return nil
 }

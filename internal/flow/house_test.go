@@ -35,8 +35,9 @@ type door struct {
 	caps     chat.Capabilities
 	posts    []chat.Post
 	edits    []chat.Post
-	failures []error // the next Sends fail with these
-	hidden   bool    // a failing Send makes the post all the same
+	failures []error          // the next Sends fail with these
+	hidden   bool             // a failing Send makes the post all the same
+	fragile  chat.MessageKind // only posts of this kind fail; empty: all
 	news     chan struct{}
 }
 
@@ -63,7 +64,7 @@ func (d *door) Send(_ context.Context, p chat.Post) (chat.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer func() { d.news <- struct{}{} }()
-	if len(d.failures) > 0 {
+	if len(d.failures) > 0 && (d.fragile == "" || d.fragile == p.Message.Kind) {
 		err := d.failures[0]
 		d.failures = d.failures[1:]
 		if d.hidden {

@@ -61,6 +61,7 @@ func decisionText(e session.Entry) string {
 	return text
 }
 
+// noteText is what a note says to people; notes that only the host reads say nothing.
 func noteText(e session.Entry) string {
 	if e.Message != nil {
 		return e.Message.Content
@@ -70,16 +71,16 @@ func noteText(e session.Entry) string {
 		return postureText(posture)
 	}
 	var s string
-	if json.Unmarshal(e.Data, &s) == nil && s != "" {
+	if json.Unmarshal(e.Data, &s) == nil {
 		return s
 	}
-	return e.Name
+	return ""
 }
 
 func postureText(n run.PostureNote) string {
 	switch {
-	case n.From == "":
-		return "posture " + n.To
+	case n.From == "": // where the request begins; the controls show it
+		return ""
 	case n.By == "":
 		return fmt.Sprintf("posture %s, before %s", n.To, n.From)
 	}

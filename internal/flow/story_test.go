@@ -344,6 +344,27 @@ func TestInvariant07_PostsAreRetriedLookedUpAndNeverDoubled(t *testing.T) {
 	}
 }
 
+// The platform took the card and the answer that said so was lost: the host looks before it posts anything again.
+func TestInvariant07_APostOfUnknownFateIsLookedUpBeforeItIsMadeAgain(t *testing.T) {
+	for _, can := range []bool{true, false} {
+		h := newHouse(t, func(h *house) {
+			h.door.failures, h.door.hidden, h.door.fragile, h.door.caps.Lookup = []error{chat.ErrUncertain}, true, chat.KindAsk, can
+		})
+		out := h.ask("DEV", "deploy")
+		h.door.find(t, chat.KindAsk, "")
+		h.press("LEAD", h.openAsk(out.TaskID).ID, "allow")
+		h.state(out.TaskID, task.Completed)
+		h.door.find(t, chat.KindResult, "") // a place gets its posts in order: the card is settled by now
+		if n := h.door.count(chat.KindAsk); n != 1 {
+			t.Errorf("the card was posted %d times", n)
+		}
+		v, err := h.host.Task(t.Context(), out.TaskID)
+		if err != nil || (len(v.Trouble) > 0) == can {
+			t.Errorf("the platform can be asked: %v; trouble %v, %v", can, v.Trouble, err)
+		}
+	}
+}
+
 func TestAPostToAPlaceThatIsGoneEndsVisible(t *testing.T) {
 	h := newHouse(t, func(h *house) { h.door.failures = []error{chat.ErrGone} })
 	out := h.ask("DEV", "deploy")
@@ -411,7 +432,7 @@ func TestInvariant10_WhatIsNotDoneIsSaidOrCounted(t *testing.T) {
 	}
 }
 
-func TestTwoBotsCannotTalkForEver(t *testing.T) {
+func TestInvariant10_TwoBotsCannotTalkForEver(t *testing.T) {
 	h := newHouse(t, func(h *house) { h.door.caps.Private = false })
 	for range 10 {
 		h.say("BOT", func(e *chat.Event) { e.On, e.Command, e.Text = "slack.command", "/fix", "thanks"; e.Actor.Bot = true })
@@ -433,8 +454,14 @@ func TestTheFeedShowsWhatHappenedAndEndsWithTheTask(t *testing.T) {
 	}
 	h.press("LEAD", h.openAsk(out.TaskID).ID, "allow")
 	var kinds []string
+	positions := map[int64]bool{}
+	last := int64(0)
 	for it := range items {
 		kinds = append(kinds, it.Kind)
+		if it.Seq != 0 && (positions[it.Seq] || it.Seq < last) {
+			t.Errorf("%s stands at position %d again or behind %d", it.Kind, it.Seq, last)
+		}
+		positions[it.Seq], last = true, max(last, it.Seq)
 	}
 	got := strings.Join(kinds, " ")
 	for _, want := range []string{"call", "ask", "decision", "result"} {
@@ -444,5 +471,17 @@ func TestTheFeedShowsWhatHappenedAndEndsWithTheTask(t *testing.T) {
 	}
 	if kinds[len(kinds)-1] != "state" {
 		t.Errorf("the feed ends with %s", kinds[len(kinds)-1])
+	}
+	// A reader who was cut off after any item goes on right behind it.
+	for at := range positions {
+		rest, err := h.host.Watch(t.Context(), out.TaskID, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for it := range rest {
+			if it.Seq != 0 && (it.Seq <= at || !positions[it.Seq]) {
+				t.Errorf("after %d comes %d", at, it.Seq)
+			}
+		}
 	}
 }

@@ -49,10 +49,10 @@ func controls(t task.Task, asks []approval.Ask) []chat.Field {
 		network = "through the host's proxy"
 	}
 	return []chat.Field{
-		{Label: "Mode (how the work is organised)", Value: modeText(t, asks)},
-		{Label: "Posture (how approvals resolve)", Value: postureOf(t)},
-		{Label: "Approvers (who may answer)", Value: who},
-		{Label: "Box (where allowed work may act)", Value: "workspace of this task, network " + network},
+		{Label: "Mode", Value: modeText(t, asks)},
+		{Label: "Posture", Value: postureOf(t)},
+		{Label: "Who may answer", Value: who},
+		{Label: "Box", Value: "workspace of this task, network " + network},
 	}
 }
 

@@ -46,7 +46,7 @@ func (h *Host) attempt(ctx context.Context, taskID string) error {
 	err = a.work(work)
 	cancel(nil)
 	<-kept
-	if errors.Is(err, ErrFenced) || errors.Is(context.Cause(work), errLost) {
+	if errors.Is(err, ErrFenced) || err != nil && errors.Is(context.Cause(work), errLost) {
 		h.Log.Warn("another worker took the task over; this attempt left no trace", "task", taskID)
 		return nil
 	}

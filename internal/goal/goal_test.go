@@ -82,7 +82,8 @@ func TestALateReportOfAReplacedGoalChangesNothing(t *testing.T) {
 	if s.Report == nil || s.Last == nil {
 		t.Fatal("its own report must count")
 	}
-	if ID("a") == ID("b") || ID("a") != ID("a") {
+	first, again := ID("a"), ID("a")
+	if first == ID("b") || first != again {
 		t.Fatal("the id must follow the request")
 	}
 }

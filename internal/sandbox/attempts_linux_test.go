@@ -50,7 +50,7 @@ func TestAttemptS10ReachIntoTheHostProcess(t *testing.T) {
 	r.refused(`/usr/bin/python3 -c 'import ctypes,os,sys; l=ctypes.CDLL(None,use_errno=True); sys.exit(0 if l.ptrace(16,os.getppid(),0,0)==0 else 1)'`)
 }
 
-func TestInvariant12HostSecretsAreNeverVisibleInABox(t *testing.T) {
+func TestInvariant12_HostSecretsAreNeverVisibleInABox(t *testing.T) {
 	secret := "hunter2-correct-horse"
 	odd := []string{"DEEPSEEK_API_KEY", "SLACK_BOT_TOKEN", "innocent", "X", "LC_SECRET"}
 	for _, name := range odd {

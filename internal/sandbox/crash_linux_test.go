@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestInvariant08ABoxEndsWithItsHost(t *testing.T) {
+func TestInvariant08_ABoxEndsWithItsHost(t *testing.T) {
 	r := newRoom(t)
 	dir := filepath.Join(filepath.Dir(r.policy.Workspace), "tree"+callID())
 	if err := os.Mkdir(dir, 0o755); err != nil {

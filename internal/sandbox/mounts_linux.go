@@ -67,7 +67,7 @@ func baseArgs() []string {
 
 // identity gives the box's user a name, and git its manners, without showing the host's accounts or configuration.
 func identity(uid, gid int, home string) []mount {
-	passwd := fmt.Sprintf("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n")
+	passwd := "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
 	group := "root:x:0:\nnogroup:x:65534:\n"
 	if uid == 0 {
 		passwd = fmt.Sprintf("root:x:0:0:root:%s:/bin/bash\n", home)

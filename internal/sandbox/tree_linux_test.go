@@ -23,7 +23,7 @@ var stubborn = map[string]string{
 	"closed its output": "(exec >/dev/null 2>&1 </dev/null; setsid sleep 300) & MARK; sleep 300",
 }
 
-func TestInvariant08StopEndsTheWholeTree(t *testing.T) {
+func TestInvariant08_StopEndsTheWholeTree(t *testing.T) {
 	for name, line := range stubborn {
 		for _, kind := range []string{"bwrap", "off"} {
 			t.Run(kind+" "+name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func stopTree(t *testing.T, r *room, line string) {
 	}
 }
 
-func TestInvariant08TimeoutEndsTheWholeTree(t *testing.T) {
+func TestInvariant08_TimeoutEndsTheWholeTree(t *testing.T) {
 	r := newRoom(t)
 	r.policy.Limits.Wall = 300 * time.Millisecond
 	start := time.Now()
@@ -70,7 +70,7 @@ func TestInvariant08TimeoutEndsTheWholeTree(t *testing.T) {
 	}
 }
 
-func TestInvariant08WhatACommandLeavesBehindEndsWithIt(t *testing.T) {
+func TestInvariant08_WhatACommandLeavesBehindEndsWithIt(t *testing.T) {
 	for _, box := range []string{"bwrap", "off"} {
 		r := newRoom(t)
 		if box == "off" {

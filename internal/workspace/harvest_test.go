@@ -206,7 +206,7 @@ func gitServer(t *testing.T, dir, user, secret string) string {
 	return server.URL
 }
 
-func TestInvariant12CredentialsStayWithTheHost(t *testing.T) {
+func TestInvariant12_CredentialsStayWithTheHost(t *testing.T) {
 	ctx := context.Background()
 	o := newOffice(t)
 	bare := filepath.Join(t.TempDir(), "srv", "up.git")
