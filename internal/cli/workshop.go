@@ -283,7 +283,7 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 	s.Provider, s.Temperature, s.MaxTokens = b.model.provider, b.cfg.Agent.Temperature, b.model.entry.MaxTokens
 	s.System = run.System(own, b.space.Dir, runtime.GOOS+"/"+runtime.GOARCH, shell != nil)
 	s.Gate = run.Rules{
-		Policy: rulesOf(b.cfg), Grants: grantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Standing: s.Standing,
+		Policy: rulesOf(b.cfg), Grants: flow.GrantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Standing: s.Standing,
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
 	}.WithHooks(s.Hooks)
 	s.Tree, s.BoxDigest, s.WorkDir, s.BlockedRepeats = b.space, b.policy().Digest(), b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
@@ -310,14 +310,6 @@ func systemPrompt(cfg config.Config) (string, error) {
 		return "", fmt.Errorf("read agent.system_prompt_file: %w", err)
 	}
 	return string(data), nil
-}
-
-func grantRules(grants []flow.Grant) []permission.Rule {
-	rules := make([]permission.Rule, len(grants))
-	for i, g := range grants {
-		rules[i] = permission.Rule{Text: g.Rule, Source: fmt.Sprintf("granted by %s", g.By)}
-	}
-	return rules
 }
 
 // Snapshot keeps the workspace on the host's side.

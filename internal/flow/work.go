@@ -217,7 +217,7 @@ func (a *attempt) inbox(ctx context.Context) ([]agent.Steer, error) {
 	if err := a.consume(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.lookAtPosture(ctx); err != nil {
+	if err := a.lookAround(ctx); err != nil {
 		return nil, err
 	}
 	items, err := a.Ledger.Inbox(ctx, a.t.ID)
@@ -232,8 +232,9 @@ func (a *attempt) inbox(ctx context.Context) ([]agent.Steer, error) {
 	return steers, nil
 }
 
-// lookAtPosture takes over a posture that an administrator set while the task runs: it holds from this turn boundary on.
-func (a *attempt) lookAtPosture(ctx context.Context) error {
+// lookAround takes over what people changed while the task runs: a posture, and grants that were revoked or given by another task's ask. It
+// holds from this turn boundary on.
+func (a *attempt) lookAround(ctx context.Context) error {
 	t, err := a.Ledger.Task(ctx, a.t.ID)
 	if err != nil {
 		return fmt.Errorf("read posture: %w", err)
@@ -242,6 +243,11 @@ func (a *attempt) lookAtPosture(ctx context.Context) error {
 		a.standing.SetPosture(t.Spec.Posture)
 		a.setBy = t.Spec.PostureBy
 	}
+	grants, err := a.Ledger.Grants(ctx, t.Spec.Route, t.ID)
+	if err != nil {
+		return fmt.Errorf("read grants: %w", err)
+	}
+	a.standing.SetGrants(GrantRules(grants))
 	return nil
 }
 
@@ -332,6 +338,15 @@ func (a *attempt) endOnQuestion(ctx context.Context, out run.Outcome, p Progress
 	}
 	out.Text = "The task ends on its plan: the route is headless, so nobody can approve it here. Nothing was changed.\n\n" + first.Text
 	return a.finish(ctx, out, p)
+}
+
+// GrantRules are grants as the policy reads them.
+func GrantRules(grants []Grant) []permission.Rule {
+	rules := make([]permission.Rule, len(grants))
+	for i, g := range grants {
+		rules[i] = permission.Rule{Text: g.Rule, Source: "granted by " + g.By}
+	}
+	return rules
 }
 
 // SurfaceOf tells permission whether a person can be asked.

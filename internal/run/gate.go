@@ -28,7 +28,7 @@ type Request func(ctx context.Context, c permission.Call, d permission.Decision)
 // Judge decides by the rules first, so that a hook never sees a call that a deny rule stops.
 func (r Rules) Judge(ctx context.Context, c permission.Call) permission.Decision {
 	c = r.complete(c)
-	policy := r.Policy.With(r.Grants...)
+	policy := r.Policy.With(r.Standing.grantsOr(r.Grants)...)
 	s := r.Standing.situation(r.Situation)
 	d := policy.Decide(c, s)
 	if d.Verdict == permission.Deny {

@@ -26,6 +26,8 @@ type Standing struct {
 	plan    planState
 	planned bool // mode plan
 	posture string
+	granted bool
+	grants  []permission.Rule
 }
 
 // NewStanding starts with the posture that the route or the command line fixed. plan says that the mode is plan: until Drive has
@@ -69,6 +71,26 @@ func (s *Standing) SetPosture(p string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.posture = p
+}
+
+// SetGrants replaces what people granted on top of the policy; it is called at a turn boundary, so that a revoked grant ends there.
+func (s *Standing) SetGrants(rules []permission.Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.granted, s.grants = true, rules
+}
+
+// grantsOr are the grants in force, or base when nobody set any.
+func (s *Standing) grantsOr(base []permission.Rule) []permission.Rule {
+	if s == nil {
+		return base
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.granted {
+		return s.grants
+	}
+	return base
 }
 
 // apply takes the next entry of the transcript.
