@@ -233,6 +233,12 @@ func answers(m chat.Message) string {
 	for _, b := range m.Buttons {
 		words := "/answer " + m.AskID + " " + b.Choice
 		switch {
+		case b.Choice == "approve-changes":
+			words = "/approve " + m.AskID + " YOUR CHANGES"
+		case b.Choice == "reject":
+			words = "/deny " + m.AskID + " YOUR REASON"
+		case b.Choice == "approve":
+			words = "/approve " + m.AskID
 		case b.Input:
 			words = "/answer " + m.AskID + " YOUR TEXT"
 		case b.Choice == "allow":

@@ -99,6 +99,13 @@ func (l *Loop) execute(ctx context.Context, j *judged) (e session.Entry, stopped
 	if err != nil {
 		text = join("error: "+err.Error(), text)
 	}
+	if l.cfg.After != nil {
+		said := l.cfg.After(ctx, Ran{Tool: j.Call.Name, Args: j.args, Text: text, OK: f.OK})
+		text = bound(text) // what hooks say must not fall into the gap of a long result
+		if said != "" {
+			text = join(text, said)
+		}
+	}
 	return l.result(j.Call, text, f), false
 }
 

@@ -28,12 +28,21 @@ type Config struct {
 	Inbox       func(ctx context.Context) ([]Steer, error)
 	Draining    func() bool
 	Observe     func(Observation)
-	Redact      func(string) string      // applied to everything before it is appended or observed
-	LiveRedact  func() TextFilter        // for streamed text; nil with Redact set: text is observed when the message is whole
-	Resolve     func(path string) string // symlink-free absolute path of a path as the model wrote it; nil: as written
-	Notebook    *Notebook                // host facts that tools leave; appended with the result of their call
-	Ended       func() Stop              // asked at every turn boundary; not empty: the loop stops with it
-	OnEntry     func(session.Entry)      // sees every entry, loaded and appended, in order
+	Redact      func(string) string                        // applied to everything before it is appended or observed
+	LiveRedact  func() TextFilter                          // for streamed text; nil with Redact set: text is observed when the message is whole
+	Resolve     func(path string) string                   // symlink-free absolute path of a path as the model wrote it; nil: as written
+	Notebook    *Notebook                                  // host facts that tools leave; appended with the result of their call
+	Ended       func() Stop                                // asked at every turn boundary; not empty: the loop stops with it
+	OnEntry     func(session.Entry)                        // sees every entry, loaded and appended, in order
+	After       func(ctx context.Context, call Ran) string // what the user's hooks say to a call that ran; empty: nothing. Nil: none
+}
+
+// Ran is a call that ran, as hooks after it see it. Reads that overlap are seen at the same time.
+type Ran struct {
+	Tool string
+	Args json.RawMessage
+	Text string // the result, before it was bounded and redacted
+	OK   bool
 }
 
 // TextFilter masks secrets in streamed text, also across chunk boundaries.
@@ -178,6 +187,11 @@ func (l *Loop) TurnOver(ctx context.Context, name string, fact any, key, text st
 			Message: &provider.Message{Role: provider.RoleUser, Content: l.redact(text)}})
 	}
 	return l.append(ctx, entries...)
+}
+
+// Note appends a host fact that the model does not read.
+func (l *Loop) Note(ctx context.Context, name string, fact any) error {
+	return l.TurnOver(ctx, name, fact, "", "")
 }
 
 // Begin appends the system prompt of a session that has no message yet.

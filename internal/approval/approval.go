@@ -53,16 +53,26 @@ type Ask struct {
 	Expires    time.Time    `json:"expires,omitzero"`
 	Reminded   int          `json:"reminded,omitempty"`
 	Supersedes string       `json:"supersedes,omitempty"` // the ask that this one replaces
+	Raise      *Raise       `json:"raise,omitempty"`      // what "raise" lifts; nil: the task's own limits
+}
+
+// Raise lifts the limits of an account for one day, to at least these; zero leaves a limit as it is.
+type Raise struct {
+	Account string `json:"account"`
+	Day     string `json:"day"`
+	Tokens  int64  `json:"tokens,omitempty"`
+	Cost    int64  `json:"cost,omitempty"` // millionths of the currency
 }
 
 // Choice is one possible answer. Grants choices carry the rule that they would add.
 type Choice struct {
-	ID      string `json:"id"` // allow, deny, allow-session, allow-always, approve, approve-changes, reject, answer, raise, cancel, continue
-	Label   string `json:"label"`
-	Style   string `json:"style,omitempty"`
-	Input   bool   `json:"input,omitempty"`   // takes free text
-	Grant   string `json:"grant,omitempty"`   // rule that the choice adds, e.g. Bash(go test:*)
-	Consent bool   `json:"consent,omitempty"` // needs the quorum; a refusal by one is enough
+	ID       string `json:"id"` // allow, deny, allow-session, allow-always, approve, approve-changes, reject, answer, raise, cancel, continue
+	Label    string `json:"label"`
+	Style    string `json:"style,omitempty"`
+	Input    bool   `json:"input,omitempty"`    // takes free text
+	Optional bool   `json:"optional,omitempty"` // with Input: the text may be left out
+	Grant    string `json:"grant,omitempty"`    // rule that the choice adds, e.g. Bash(go test:*)
+	Consent  bool   `json:"consent,omitempty"`  // needs the quorum; a refusal by one is enough
 }
 
 // Rules say who may answer and what happens in time. They are fixed when the ask is made.

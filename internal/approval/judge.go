@@ -21,17 +21,46 @@ func Judge(a Ask, by Presser, p chat.Press, now time.Time) Verdict {
 	if why := mayNot(a.Rules, by); why != "" {
 		return Verdict{Kind: NotAllowed, Ask: a, Reason: why}
 	}
+	p = a.spoken(p)
 	c, ok := a.choice(p.Choice)
 	if !ok {
 		return Verdict{Kind: BadChoice, Ask: a, Reason: fmt.Sprintf("%q is no answer to this request. Answer with one of: %s.", p.Choice, a.choiceList())}
 	}
-	if c.Input && strings.TrimSpace(p.Text) == "" {
+	if c.Input && !c.Optional && strings.TrimSpace(p.Text) == "" {
 		return Verdict{Kind: BadChoice, Ask: a, Reason: fmt.Sprintf("%q needs a text. Write your answer and send it again.", c.Label)}
 	}
 	if c.Consent && a.Rules.Quorum > 1 {
 		return vote(a, c, by, p, now)
 	}
 	return accept(a, c, by, p, nil, now)
+}
+
+// spoken reads the command words of doors without buttons: approve and deny stand for the choice that this kind of ask has, approve with a text
+// for an approval with changes, and answer followed by the name of a choice for that choice. Anything else stays as it is.
+func (a Ask) spoken(p chat.Press) chat.Press {
+	text := strings.TrimSpace(p.Text)
+	_, free := a.choice("answer")
+	word, rest, _ := strings.Cut(text, " ")
+	if c, ok := a.choice(word); ok && p.Choice == "answer" && (rest == "" || c.Input && !free) {
+		p.Choice, p.Text = word, rest
+	}
+	if _, ok := a.choice(p.Choice); ok {
+		return p
+	}
+	for _, id := range synonyms[p.Choice] {
+		c, ok := a.choice(id)
+		if ok && (c.Input || text == "") {
+			p.Choice = id
+			return p
+		}
+	}
+	return p
+}
+
+// synonyms are looked up in this order. A choice that takes no text is none for words that come with one: what somebody wrote must not get lost.
+var synonyms = map[string][]string{
+	"allow": {"approve", "approve-changes", "raise"},
+	"deny":  {"reject"},
 }
 
 // mayNot says why a presser may not answer; empty when he may.

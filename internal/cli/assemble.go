@@ -118,8 +118,13 @@ func (a *app) hostOptions(ctx context.Context, h *house, env config.Env) (flow.O
 	if err != nil {
 		return flow.Options{}, err
 	}
+	day, err := h.cfg.Bot.BudgetDay.Limits()
+	if err != nil {
+		return flow.Options{}, fmt.Errorf("[bot].budget_day: %w", err)
+	}
 	return flow.Options{
-		ID: id, Ledger: ledger, Routes: routes, People: peopleOf(h.cfg), Redactor: redact.New(secretsOf(h.cfg, env)), Log: h.log,
+		DayLimits: day,
+		ID:        id, Ledger: ledger, Routes: routes, People: peopleOf(h.cfg), Redactor: redact.New(secretsOf(h.cfg, env)), Log: h.log,
 		MaxTasks: h.cfg.Bot.MaxTasks, LeaseTTL: time.Duration(h.cfg.Bot.Lease), Sweep: time.Duration(h.cfg.Bot.Lease) / 3,
 	}, nil
 }
@@ -203,7 +208,8 @@ func peopleOf(cfg config.Config) task.People {
 				ids[kind] = id
 			}
 		}
-		out = append(out, task.Person{Name: p.Name, Role: task.Role(p.Role), Identities: ids})
+		day, _ := p.BudgetDay.Limits() // the configuration was checked when it was read
+		out = append(out, task.Person{Name: p.Name, Role: task.Role(p.Role), Identities: ids, DayLimits: day})
 	}
 	return out
 }
@@ -247,8 +253,13 @@ func routesOf(cfg config.Config) ([]task.Route, error) {
 		if limits.Time == 0 {
 			limits.Time = time.Duration(cfg.Bot.TaskTime)
 		}
+		day, err := r.BudgetDay.Limits()
+		if err != nil {
+			return nil, fmt.Errorf("route %q: budget_day: %w", r.Name, err)
+		}
 		out[i] = task.Route{
-			Name: r.Name, On: r.On, Mode: task.Mode(r.Mode), Posture: r.Posture, Model: r.Model, Repo: r.Repo, Headless: r.Headless,
+			DayLimits: day,
+			Name:      r.Name, On: r.On, Mode: task.Mode(r.Mode), Posture: r.Posture, Model: r.Model, Repo: r.Repo, Headless: r.Headless,
 			Match:  task.Match{Command: r.Match.Command, Repo: r.Match.Repo, Channel: r.Match.Channel, Role: task.Role(r.Match.Role)},
 			Limits: limits, MaxSteps: cfg.Bot.MaxSteps, Network: r.Network,
 			Asks: task.Asks{

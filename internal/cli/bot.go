@@ -24,7 +24,7 @@ import (
 
 func (a *app) botCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bot", Short: "Run the host and look at its tasks", Args: exactly(0, "a subcommand"), RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(a.botStart(), a.botStop(), a.botDoctor(), a.tasksCommand(), a.asksCommand())
+	c.AddCommand(a.botStart(), a.botStop(), a.botDoctor(), a.tasksCommand(), a.asksCommand(), a.budgetCommand())
 	return c
 }
 

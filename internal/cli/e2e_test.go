@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -53,6 +54,8 @@ type world struct {
 	slack   *slackd.Server
 	model   *modeld.Server
 	posture string
+	mode    string // of both routes; empty: run
+	allow   string // TOML list of allow rules; empty: ["Edit"]
 	publish string
 	process *exec.Cmd
 	log     *lockedBuffer
@@ -136,7 +139,7 @@ kind = "openai"
 base_url = %[1]q
 model = "double"
 [permissions]
-allow = ["Edit"]
+allow = %[11]s
 [sandbox]
 allow_write = [%[2]q]
 [bot]
@@ -178,6 +181,7 @@ name = "fix"
 on = "github.comment"
 match = { command = "/reasonix fix" }
 posture = %[9]q
+mode = %[12]q
 repo = "api"
 asks = { approvers = ["lead"] }
 %[10]s
@@ -186,9 +190,10 @@ name = "chat"
 on = "slack.command"
 match = { command = "/reasonix fix" }
 posture = %[9]q
+mode = %[12]q
 repo = "api"
 asks = { approvers = ["lead"] }
-`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish)
+`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish, cmp.Or(w.allow, `["Edit"]`), cmp.Or(w.mode, "run"))
 	if err := os.WriteFile(filepath.Join(w.home, "config.toml"), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}

@@ -230,7 +230,7 @@ func (a *app) permissionRevoke() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintln(a.out, "Revoked. It counts from the next call on.")
+				fmt.Fprintln(a.out, "Revoked. It counts from the next turn on, in running tasks too.")
 				return nil
 			})
 		},

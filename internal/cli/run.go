@@ -16,6 +16,7 @@ import (
 
 	"reasonix/internal/agent"
 	"reasonix/internal/config"
+	"reasonix/internal/goal"
 	"reasonix/internal/provider"
 	"reasonix/internal/redact"
 	"reasonix/internal/run"
@@ -33,6 +34,18 @@ type runFlags struct {
 	dir      string
 	last     bool
 	resume   string
+	plan     bool
+	goal     bool // the prompt began with /goal
+}
+
+func (f runFlags) mode() string {
+	switch {
+	case f.plan:
+		return run.ModePlan
+	case f.goal:
+		return run.ModeGoal
+	}
+	return run.ModeRun
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -42,6 +55,8 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "One headless run in a folder, against any OpenAI-compatible model",
 		Long: `run works on the prompt in the current folder (or --dir) and streams the model's text. Nobody can be asked, so a call that would need
 a person is refused and the model adapts: -y lets ordinary writes and commands through, rules in [permissions] decide the rest.
+With --plan nothing is changed: the run ends on the plan with exit code 3, and --resume ID without --plan carries it out.
+A prompt that begins with /goal is an objective: the run goes on until the model reports it complete or blocked.
 A prompt of "-" is read from standard input. ` + "`reasonix help exit-codes`" + ` lists the exit codes.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -58,6 +73,7 @@ A prompt of "-" is read from standard input. ` + "`reasonix help exit-codes`" + 
 	c.Flags().IntVar(&f.maxSteps, "max-steps", 0, "most model calls, 0 = no limit")
 	c.Flags().StringVar(&f.dir, "dir", ".", "folder to work in")
 	c.Flags().BoolVar(&f.last, "continue", false, "go on with the last session of this folder")
+	c.Flags().BoolVar(&f.plan, "plan", false, "plan only: investigate, present the plan, change nothing")
 	c.Flags().StringVar(&f.resume, "resume", "", "go on with the session of this id")
 	return c
 }
@@ -74,6 +90,8 @@ type result struct {
 	TotalCost  float64        `json:"total_cost"`
 	Currency   string         `json:"currency"`
 	Usage      provider.Usage `json:"usage"`
+
+	plan bool // it ended on a plan
 }
 
 func (f *runFlags) check() error {
@@ -116,10 +134,29 @@ func (a *app) run(ctx context.Context, f runFlags, prompt string) error {
 	if strings.TrimSpace(prompt) == "" {
 		return usageError{errors.New("the prompt is empty")}
 	}
+	var err error
+	if prompt, err = f.takeGoal(prompt); err != nil {
+		return err
+	}
 	started := time.Now()
 	out, err := a.runOnce(ctx, f, prompt)
 	out.DurationMS = time.Since(started).Milliseconds()
 	return a.tell(ctx, f, out, err)
+}
+
+// takeGoal reads a leading /goal.
+func (f *runFlags) takeGoal(prompt string) (string, error) {
+	objective, ok := goal.Command(prompt)
+	switch {
+	case !ok:
+		return prompt, nil
+	case f.plan:
+		return "", usageError{errors.New("--plan and /goal exclude each other: plan first, then resume with /goal")}
+	case objective == "":
+		return "", usageError{errors.New("say the objective after /goal")}
+	}
+	f.goal = true
+	return objective, nil
 }
 
 // tell prints the result in the asked form and turns it into an exit code.
@@ -164,6 +201,9 @@ func endText(r result) string {
 	}
 	switch r.Subtype {
 	case "question":
+		if r.plan {
+			return fmt.Sprintf("ended on the plan; nothing was changed. Carry it out with: reasonix run --resume %s \"carry out the plan\", or change it with --plan --resume %[1]s \"…\"", r.SessionID)
+		}
 		return "ended on a question that nobody here can answer." + again
 	case "refused":
 		return "ended because a call was refused. Allow it with -y, --permission-mode or a rule in [permissions]." + again
@@ -219,11 +259,17 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 	r.NumTurns, r.Usage, r.Result = out.Steps, out.Usage, secrets.String(out.Text)
 	price := model.price()
 	r.TotalCost, r.Currency = float64(price.Cost(out.Usage))/1e6, price.Currency
+	if errors.Is(err, run.ErrBlockedRequest) {
+		r.Subtype, r.Result = "refused", secrets.String(err.Error())
+		fmt.Fprintln(a.errs, "reasonix:", r.Result)
+		return r, nil
+	}
 	if err != nil {
 		return r, errors.New(secrets.String(err.Error()))
 	}
 	r.Subtype = subtypeOf(out)
 	if out.Stop == agent.StopPending {
+		r.plan = out.Pending[0].Kind == "plan"
 		r.Result = strings.TrimSpace(r.Result + "\n\n" + secrets.String(out.Pending[0].Text))
 		if !shown.quiet {
 			fmt.Fprintln(a.out, secrets.String(out.Pending[0].Text))

@@ -68,6 +68,14 @@ func scripted(r modeld.Request) modeld.Turn {
 		return modeld.Turn{Text: "I use " + name + ".", Calls: []modeld.Call{{Name: name, Args: args}}}
 	}
 	switch {
+	case has("carry out the plan") && strings.Contains(strings.Join(results, " "), "nobody decided on this plan"):
+		return call("write_file", map[string]any{"path": "new.txt", "content": "hello\n"})
+	case has("plan it") && len(results) == 0:
+		return call("bash", map[string]any{"command": "touch sneaked.txt"})
+	case has("plan it"):
+		return call("exit_plan_mode", map[string]any{"plan": "Step one: write new.txt. " + strings.Join(results, " ")})
+	case has("reach it") && len(results) == 0:
+		return call("update_goal", map[string]any{"status": "complete", "summary": "It is reached."})
 	case len(results) > 0:
 		return modeld.Turn{Text: "It returned: " + results[len(results)-1]}
 	case has("write a file"):

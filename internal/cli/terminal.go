@@ -34,7 +34,8 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 	if err != nil {
 		return run.Spec{}, nil, err
 	}
-	shell, digest, cleanup, err := a.terminalShell(ctx, cfg, home, root)
+	standing := run.NewStanding(f.posture, f.plan)
+	shell, digest, cleanup, err := a.terminalShell(ctx, cfg, home, root, standing)
 	if err != nil {
 		return run.Spec{}, nil, err
 	}
@@ -42,18 +43,17 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 	if err != nil {
 		return run.Spec{}, cleanup, err
 	}
-	before, err := hooksOf(cfg, root)
-	if err != nil {
+	s := run.Spec{
+		Session: log, Mode: f.mode(), Standing: standing, ReadOnlyBox: cfg.Sandbox.Bash != "off", BlockedRepeats: cfg.Agent.GoalBlockedRepeats, WorkDir: root, BoxDigest: digest, Temperature: cfg.Agent.Temperature, MaxSteps: f.maxSteps,
+		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true),
+	}
+	if s.Hooks, err = hooksOf(cfg, root, "", &s); err != nil {
 		return run.Spec{}, cleanup, err
 	}
-	s := run.Spec{
-		Session: log, Mode: run.ModeRun, WorkDir: root, BoxDigest: digest, Temperature: cfg.Agent.Temperature, MaxSteps: f.maxSteps,
-		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true),
-		Gate: run.Rules{
-			Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Before: before,
-			Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
-		},
-	}
+	s.Gate = run.Rules{
+		Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Standing: standing,
+		Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
+	}.WithHooks(s.Hooks)
 	err = run.Kit{Files: files, Shell: shell, Enabled: cfg.Tools.Enabled}.Fill(ctx, &s)
 	return s, cleanup, err
 }
@@ -71,7 +71,7 @@ func workspaceRoot(cfg config.Config, dir string) (string, error) {
 }
 
 // terminalShell puts bash into a box on the folder. Without one bash = "enforce" refuses every command and says how to mend it.
-func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root string) (tool.Shell, string, func(), error) {
+func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root string, standing *run.Standing) (tool.Shell, string, func(), error) {
 	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend, Workspaces: []string{root}})
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		return noShell{fmt.Sprintf("there is no sandbox on this machine (%s). %s, or set [sandbox] bash = \"off\" to run commands unconfined", report.Reason, report.Mend)}, "none", func() {}, nil
@@ -88,7 +88,7 @@ func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root s
 		Readable: toolchains(), ForbidRead: expanded(cfg.Sandbox.ForbidRead), Env: sandbox.BoxEnv(os.LookupEnv, scratch.home, "/tmp", scratch.caches),
 		Limits: sandbox.Limits{Wall: time.Duration(cfg.Tools.BashTimeoutSeconds) * time.Second},
 	}
-	return sandbox.NewShell(box, func() sandbox.Policy { return policy }), policy.Digest(), func() { _ = os.RemoveAll(scratch.temp) }, nil
+	return sandbox.NewShell(box, func() sandbox.Policy { return planned(policy, standing) }), policy.Digest(), func() { _ = os.RemoveAll(scratch.temp) }, nil
 }
 
 // noShell refuses every command with the reason.

@@ -271,7 +271,9 @@ func (b *bench) extra() sandbox.Policy {
 func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 	var shell tool.Shell
 	if b.shop.box != nil {
-		shell = sandbox.NewShell(b.shop.box, b.policy)
+		standing := s.Standing
+		shell = sandbox.NewShell(b.shop.box, func() sandbox.Policy { return planned(b.policy(), standing) })
+		s.ReadOnlyBox = true
 	}
 	if err := (run.Kit{Files: b.files, Shell: shell, Enabled: b.cfg.Tools.Enabled}).Fill(ctx, s); err != nil {
 		return err
@@ -280,21 +282,28 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 	if err != nil {
 		return err
 	}
-	before, err := hooksOf(b.cfg, b.space.Dir)
-	if err != nil {
+	if s.Hooks, err = hooksOf(b.cfg, b.space.Dir, b.t.ID, s); err != nil {
 		return err
 	}
 	s.Provider, s.Temperature, s.MaxTokens = b.model.provider, b.cfg.Agent.Temperature, b.model.entry.MaxTokens
 	s.System = run.System(own, b.space.Dir, runtime.GOOS+"/"+runtime.GOARCH, shell != nil)
 	s.Gate = run.Rules{
-		Policy: rulesOf(b.cfg), Grants: grantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Before: before,
+		Policy: rulesOf(b.cfg), Grants: flow.GrantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Standing: s.Standing,
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
-	}
+	}.WithHooks(s.Hooks)
 	s.Tree, s.BoxDigest, s.WorkDir, s.BlockedRepeats = b.space, b.policy().Digest(), b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
 	if b.space.Restored {
 		s.Notes = append(s.Notes, restoredNote(b.t))
 	}
 	return nil
+}
+
+// planned narrows a box while a plan is not approved: commands may read, and write nothing but their own temp, home and caches.
+func planned(p sandbox.Policy, s *run.Standing) sandbox.Policy {
+	if s.Planning() {
+		p.ReadOnly, p.Writable = true, nil
+	}
+	return p
 }
 
 func systemPrompt(cfg config.Config) (string, error) {
@@ -306,14 +315,6 @@ func systemPrompt(cfg config.Config) (string, error) {
 		return "", fmt.Errorf("read agent.system_prompt_file: %w", err)
 	}
 	return string(data), nil
-}
-
-func grantRules(grants []flow.Grant) []permission.Rule {
-	rules := make([]permission.Rule, len(grants))
-	for i, g := range grants {
-		rules[i] = permission.Rule{Text: g.Rule, Source: fmt.Sprintf("granted by %s", g.By)}
-	}
-	return rules
 }
 
 // Snapshot keeps the workspace on the host's side.

@@ -28,7 +28,13 @@ func (c *Config) check() error {
 	unique(bad, "people", c.People, func(p Person) string { return p.Name })
 	unique(bad, "routes", c.Routes, func(r Route) string { return r.Name })
 	unique(bad, "schedules", c.Schedules, func(s Schedule) string { return s.Name })
+	if _, err := c.Bot.BudgetDay.Limits(); err != nil {
+		bad("bot.budget_day: %v", err)
+	}
 	for _, p := range c.People {
+		if _, err := p.BudgetDay.Limits(); err != nil {
+			bad("people.%s.budget_day: %v", p.Name, err)
+		}
 		oneOf("people."+p.Name+".role", p.Role, "user", "approver", "admin")
 	}
 	for _, p := range c.Providers {
@@ -59,7 +65,7 @@ func (c *Config) checkRoute(r *Route, bad func(string, ...any), oneOf func(strin
 		r.Asks.Then = "deny"
 	}
 	oneOf(at+".on", r.On, "slack.command", "slack.mention", "slack.message", "github.comment", "github.label", "console", "cli", "schedule")
-	oneOf(at+".mode", r.Mode, "run", "goal")
+	oneOf(at+".mode", r.Mode, "run", "goal", "plan")
 	oneOf(at+".posture", r.Posture, "ask", "auto", "yolo")
 	oneOf(at+".asks.then", r.Asks.Then, "deny", "park", "cancel")
 	if r.Match.Role != "" {
@@ -73,6 +79,9 @@ func (c *Config) checkRoute(r *Route, bad func(string, ...any), oneOf func(strin
 	}
 	if _, err := r.Budget.Limits(); err != nil {
 		bad("%s.budget.cost: %v", at, err)
+	}
+	if _, err := r.BudgetDay.Limits(); err != nil {
+		bad("%s.budget_day: %v", at, err)
 	}
 	if r.Asks.To != "" {
 		name, channel, ok := strings.Cut(r.Asks.To, ":")

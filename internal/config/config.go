@@ -2,6 +2,7 @@
 package config
 
 import (
+	"fmt"
 	"reasonix/internal/budget"
 	"time"
 )
@@ -101,17 +102,18 @@ type Price struct {
 
 // Bot is the host itself.
 type Bot struct {
-	State      string   `toml:"state"`       // sqlite:PATH
-	Listen     string   `toml:"listen"`      // webhooks; empty when no connection needs them
-	Console    string   `toml:"console"`     // the console page; "off" closes it
-	Data       string   `toml:"data"`        // workspaces and mirrors
-	MaxTasks   int      `toml:"max_tasks"`   // running at once
-	MaxSteps   int      `toml:"max_steps"`   // model calls per task, 0 = continuous
-	TaskTime   Duration `toml:"task_time"`   // running time per task, 0 = no limit
-	TaskTokens int64    `toml:"task_tokens"` // tokens per task, 0 = no limit
-	Lease      Duration `toml:"lease"`       // how long a silent worker keeps a task
-	PublicURL  string   `toml:"public_url"`  // where people reach the console
-	Suggest    string   `toml:"suggest"`     // request that the console suggests
+	State      string    `toml:"state"`       // sqlite:PATH
+	Listen     string    `toml:"listen"`      // webhooks; empty when no connection needs them
+	Console    string    `toml:"console"`     // the console page; "off" closes it
+	Data       string    `toml:"data"`        // workspaces and mirrors
+	MaxTasks   int       `toml:"max_tasks"`   // running at once
+	MaxSteps   int       `toml:"max_steps"`   // model calls per task, 0 = continuous
+	TaskTime   Duration  `toml:"task_time"`   // running time per task, 0 = no limit
+	TaskTokens int64     `toml:"task_tokens"` // tokens per task, 0 = no limit
+	Lease      Duration  `toml:"lease"`       // how long a silent worker keeps a task
+	PublicURL  string    `toml:"public_url"`  // where people reach the console
+	Suggest    string    `toml:"suggest"`     // request that the console suggests
+	BudgetDay  BudgetDay `toml:"budget_day"`  // of all tasks together
 }
 
 // Connection is one door; Block is the adapter's own part.
@@ -134,28 +136,30 @@ type Repo struct {
 
 // Person is one human. Every key besides name and role is a platform kind with that person's id there.
 type Person struct {
-	Name    string `toml:"name"`
-	Role    string `toml:"role"`
-	Slack   string `toml:"slack"`
-	GitHub  string `toml:"github"`
-	Console string `toml:"console"`
-	CLI     string `toml:"cli"`
+	Name      string    `toml:"name"`
+	Role      string    `toml:"role"`
+	Slack     string    `toml:"slack"`
+	GitHub    string    `toml:"github"`
+	Console   string    `toml:"console"`
+	CLI       string    `toml:"cli"`
+	BudgetDay BudgetDay `toml:"budget_day"` // of all tasks that the person asks for
 }
 
 // Route is a rule from events to tasks (design, section 7).
 type Route struct {
-	Name     string   `toml:"name"`
-	On       string   `toml:"on"`
-	Match    Match    `toml:"match"`
-	Mode     string   `toml:"mode"`
-	Posture  string   `toml:"posture"`
-	Model    string   `toml:"model"`
-	Repo     string   `toml:"repo"`
-	Headless bool     `toml:"headless"`
-	Asks     Asks     `toml:"asks"`
-	Budget   Budget   `toml:"budget"`
-	Publish  *Publish `toml:"publish"`
-	Network  bool     `toml:"network"`
+	Name      string    `toml:"name"`
+	On        string    `toml:"on"`
+	Match     Match     `toml:"match"`
+	Mode      string    `toml:"mode"`
+	Posture   string    `toml:"posture"`
+	Model     string    `toml:"model"`
+	Repo      string    `toml:"repo"`
+	Headless  bool      `toml:"headless"`
+	Asks      Asks      `toml:"asks"`
+	Budget    Budget    `toml:"budget"`
+	BudgetDay BudgetDay `toml:"budget_day"` // of all tasks of the route together
+	Publish   *Publish  `toml:"publish"`
+	Network   bool      `toml:"network"`
 }
 
 // Match narrows a route.
@@ -182,6 +186,24 @@ type Budget struct {
 	Cost   string   `toml:"cost"` // "5 USD"
 	Time   Duration `toml:"time"`
 	Steps  int      `toml:"steps"`
+}
+
+// BudgetDay limits what is spent on one day (UTC); every limit is opt-in.
+type BudgetDay struct {
+	Tokens int64  `toml:"tokens"`
+	Cost   string `toml:"cost"` // "20 USD"
+}
+
+// Limits of a day, in budget's units.
+func (b BudgetDay) Limits() (budget.Limits, error) {
+	if b.Tokens < 0 {
+		return budget.Limits{}, fmt.Errorf("tokens = %d: a limit is not negative; 0 is none", b.Tokens)
+	}
+	l, err := Budget{Tokens: b.Tokens, Cost: b.Cost}.Limits()
+	if err == nil && l.Cost < 0 {
+		err = fmt.Errorf("cost = %q: a limit is not negative", b.Cost)
+	}
+	return l, err
 }
 
 // Publish says what the host publishes.

@@ -247,3 +247,40 @@ func TestAConnectionsBlockIsDecodedStrictlyByItsAdapter(t *testing.T) {
 		t.Errorf("block: %+v", block)
 	}
 }
+
+func TestBudgetsOfADayAreReadAndBadOnesAreNamed(t *testing.T) {
+	text := `[bot]
+budget_day = { tokens = 5_000, cost = "20 USD" }
+[[people]]
+name = "dev"
+role = "user"
+budget_day = { tokens = 70 }
+[[routes]]
+name = "fix"
+on = "console"
+mode = "plan"
+headless = true
+budget_day = { cost = "1.5 EUR" }
+`
+	c, err := Load(Sources{User: write(t, "config.toml", text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	day, _ := c.Bot.BudgetDay.Limits()
+	route, _ := c.Routes[0].BudgetDay.Limits()
+	person, _ := c.People[0].BudgetDay.Limits()
+	if day.Tokens != 5000 || day.Cost != 20_000_000 || route.Cost != 1_500_000 || person.Tokens != 70 || c.Routes[0].Mode != "plan" {
+		t.Fatalf("%+v %+v %+v %+v", day, route, person, c.Routes[0])
+	}
+	for bad, want := range map[string]string{
+		"[bot]\nbudget_day = { tokens = -1 }":                                                       "bot.budget_day: tokens = -1",
+		"[bot]\nbudget_day = { cost = \"much\" }":                                                   "bot.budget_day: ",
+		"[bot]\nbudget_day = { steps = 3 }":                                                         "unknown key bot.budget_day.steps",
+		"[[routes]]\nname = \"x\"\non = \"console\"\nheadless = true\nbudget_day = { tokens = -2 }": "routes.x.budget_day",
+		"[[people]]\nname = \"x\"\nrole = \"user\"\nbudget_day = { cost = \"-1 USD\" }":             "people.x.budget_day",
+	} {
+		if _, err := Load(Sources{User: write(t, "config.toml", bad)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", bad, err, want)
+		}
+	}
+}

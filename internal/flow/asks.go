@@ -24,6 +24,9 @@ const (
 	choiceRaise   = "raise"
 	choiceGoOn    = "continue"
 	choiceEnd     = "cancel"
+	choiceApprove = "approve"
+	choiceChanges = "approve-changes"
+	choiceReject  = "reject"
 )
 
 // newAsk is the frame that every kind of ask shares.
@@ -44,6 +47,9 @@ func askFor(t task.Task, p agent.Pending, now time.Time) approval.Ask {
 		a.Text, a.Choices = p.Text, questionChoices(p)
 		return a
 	}
+	if kind == approval.KindPlan {
+		return planAsk(a, p)
+	}
 	if a.Title == "" {
 		a.Title = "Approve " + p.Tool + "?"
 	}
@@ -60,6 +66,18 @@ func askFor(t task.Task, p agent.Pending, now time.Time) approval.Ask {
 		a.Blocks = append(a.Blocks, chat.Block{Name: "difference.diff", Lang: "diff", Text: p.Drift})
 	}
 	a.Choices = approvalChoices(p)
+	return a
+}
+
+// planAsk shows the plan whole. With a quorum there is no approval with changes: each would agree to a text of his own.
+func planAsk(a approval.Ask, p agent.Pending) approval.Ask {
+	a.Text = "Nothing was changed yet. The approval opens the way for this plan's ordinary changes until the task ends; ask and deny rules and the sandbox stay, and a later plan is asked anew."
+	a.Blocks = []chat.Block{{Name: "plan.md", Lang: "markdown", Text: p.Text}}
+	a.Choices = []approval.Choice{{ID: choiceApprove, Label: "Approve the plan", Style: "primary", Consent: true}}
+	if a.Rules.Quorum <= 1 {
+		a.Choices = append(a.Choices, approval.Choice{ID: choiceChanges, Label: "Approve with changes", Input: true, Consent: true})
+	}
+	a.Choices = append(a.Choices, approval.Choice{ID: choiceReject, Label: "Reject, and say why", Style: "danger", Input: true, Optional: true})
 	return a
 }
 
@@ -150,6 +168,10 @@ func effects(j *Judged, a approval.Ask, t task.Task) {
 		j.Cancel, j.Result = true, "Ended by "+a.Answer.Person+"."
 		j.Posts = append(j.Posts, finalPost(t, "cancelled", j.Result, nil, ""))
 	case choiceRaise:
+		if r := a.Raise; r != nil {
+			j.Raises = []DayRaise{{Account: r.Account, Day: r.Day, Limits: budget.Limits{Tokens: r.Tokens, Cost: r.Cost}}}
+			return
+		}
 		j.Alter = func(t *task.Task) {
 			t.Spec.Limits, t.Spec.MaxSteps = raised(t.Spec.Limits, t.Spent), raisedSteps(t.Spec.MaxSteps, t.Spent.Steps)
 		}

@@ -42,9 +42,10 @@ func (a *attempt) openForLate(ctx context.Context) error {
 	now := a.Now().UTC()
 	next := task.Task{
 		ID: task.NewID("task"), Conversation: a.t.Conversation, Place: a.t.Place, Requester: a.t.Requester, Title: task.Title(text), Prompt: text,
-		Spec: a.t.Spec, Created: now, Updated: now,
+		Created: now, Updated: now,
 	}
-	next = followUp(next, a.t)
+	next = a.followUp(next, a.t)
+	_ = takeGoal(&next) // what cannot be a goal is read as it stands
 	_, err = a.Ledger.Open(ctx, Opening{EventKey: fmt.Sprintf("late:%s:%d", a.t.ID, late[0].ID), Task: next, Posts: a.redacted(ackPosts(next))})
 	if errors.Is(err, ErrDuplicate) || errors.Is(err, ErrBusy) {
 		return nil

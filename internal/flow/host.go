@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"reasonix/internal/budget"
 	"reasonix/internal/chat"
 	"reasonix/internal/redact"
 	"reasonix/internal/task"
@@ -31,7 +32,9 @@ type Options struct {
 	Sweep    time.Duration // 0 means 10 s
 	Now      func() time.Time
 	Checks   func(context.Context) []chat.HealthItem // health besides the doors' own
-	Notice   string                                  // shown by surfaces
+	// DayLimits are the tokens and the cost that all tasks together may use on one day (UTC); zero: no limit.
+	DayLimits budget.Limits
+	Notice    string // shown by surfaces
 }
 
 // Host runs the story: it takes events, works on tasks, delivers posts and lets time pass.

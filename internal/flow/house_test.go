@@ -192,14 +192,14 @@ func (d *deploy) Execute(ctx context.Context, _ json.RawMessage) (string, error)
 
 // gate asks a person for deploy in the posture ask and allows everything else.
 type gate struct {
-	posture string
-	surface permission.Surface
-	grants  []flow.Grant
+	standing *run.Standing
+	surface  permission.Surface
+	grants   []flow.Grant
 }
 
 func (g gate) Judge(_ context.Context, c permission.Call) permission.Decision {
 	switch {
-	case c.Tool != "deploy" || g.posture != "ask" || len(g.grants) > 0:
+	case c.Tool != "deploy" || g.standing.Posture() != "ask" || len(g.grants) > 0 || g.standing.Window():
 		return permission.Decision{Verdict: permission.Allow, Reason: "allowed"}
 	case g.surface == permission.Headless:
 		return permission.Decision{Verdict: permission.Refuse, Reason: "nobody can be asked"}
@@ -240,7 +240,7 @@ func (b *bench) Equip(_ context.Context, s *run.Spec) error {
 		return err
 	}
 	s.Provider, s.Tools, s.System = b.shop.model, reg, "You are a double."
-	s.Gate = gate{posture: b.t.Spec.Posture, surface: flow.SurfaceOf(b.t), grants: b.grants}
+	s.Gate = gate{standing: s.Standing, surface: flow.SurfaceOf(b.t), grants: b.grants}
 	s.Tree = b
 	return nil
 }
@@ -259,15 +259,17 @@ func (b *bench) Harvest(context.Context, string) (workspace.Harvest, error) {
 
 // house is a whole host over a real store, with doubles for what lies outside.
 type house struct {
-	t     *testing.T
-	path  string
-	door  *door
-	shop  *shop
-	host  *flow.Host
-	route task.Route
-	lease time.Duration
-	stop  func()
-	keys  atomic.Int64
+	t      *testing.T
+	path   string
+	door   *door
+	shop   *shop
+	host   *flow.Host
+	route  task.Route
+	people task.People
+	day    budget.Limits
+	lease  time.Duration
+	stop   func()
+	keys   atomic.Int64
 }
 
 func newHouse(t *testing.T, change ...func(*house)) *house {
@@ -277,6 +279,7 @@ func newHouse(t *testing.T, change ...func(*house)) *house {
 	h.shop = &shop{model: deployer(), deploy: &deploy{started: make(chan struct{}, 10)}}
 	h.shop.tree.Store(&tree)
 	h.route = task.Route{Name: "fix", On: "slack.command", Match: task.Match{Command: "/fix"}, Mode: task.ModeRun, Posture: "ask", Model: "double", Asks: task.Asks{Approvers: []string{"lead", "mate"}, Then: "deny"}}
+	h.people = crew
 	for _, c := range change {
 		c(h)
 	}
@@ -300,7 +303,7 @@ func (h *house) start() {
 		h.t.Fatal(err)
 	}
 	h.host = flow.New(flow.Options{
-		ID: "host", Ledger: ledger, Workshop: h.shop, Doors: map[string]chat.Door{"chat": h.door}, Routes: []task.Route{h.route}, People: crew,
+		ID: "host", Ledger: ledger, Workshop: h.shop, Doors: map[string]chat.Door{"chat": h.door}, Routes: []task.Route{h.route}, People: h.people, DayLimits: h.day,
 		Redactor: redact.New(map[string]string{"TOKEN": "hunter2-secret"}), Log: slog.New(slog.DiscardHandler), LeaseTTL: h.lease, Sweep: 100 * time.Millisecond,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -345,7 +348,14 @@ func (h *house) ask(who, text string) chat.Outcome {
 
 func (h *house) press(who, askID, choice string) chat.Outcome {
 	h.t.Helper()
-	return h.say(who, func(e *chat.Event) { e.Verb, e.Press = chat.VerbPress, &chat.Press{AskID: askID, Choice: choice} })
+	return h.pressWith(who, askID, choice, "")
+}
+
+func (h *house) pressWith(who, askID, choice, text string) chat.Outcome {
+	h.t.Helper()
+	return h.say(who, func(e *chat.Event) {
+		e.Verb, e.Press = chat.VerbPress, &chat.Press{AskID: askID, Choice: choice, Text: text}
+	})
 }
 
 // state waits until the task reaches the state.

@@ -22,6 +22,7 @@ type Ledger interface {
 	Board
 	Lease
 	Jobs
+	Purse
 	// Transcript is the session of a task. Appends check the fence; fence 0 gives a log that can only be read.
 	Transcript(taskID, sessionID string, fence int64) session.Log
 	Close() error
@@ -168,6 +169,7 @@ type Judged struct {
 	Result  string
 	Alter   func(*task.Task) // applied to the task in the same transaction, may be nil (a raised budget, a grant)
 	Grants  []Grant          // kept in the same transaction
+	Raises  []DayRaise       // the same
 }
 
 // Grant is a rule that a person added for a route (always) or a task (session).

@@ -10,6 +10,7 @@ import (
 	"reasonix/internal/budget"
 	"reasonix/internal/chat"
 	"reasonix/internal/evidence"
+	"reasonix/internal/run"
 	"reasonix/internal/session"
 	"reasonix/internal/workspace"
 )
@@ -65,9 +66,23 @@ func noteText(e session.Entry) string {
 	if e.Message != nil {
 		return e.Message.Content
 	}
+	var posture run.PostureNote
+	if e.Name == run.NotePosture && json.Unmarshal(e.Data, &posture) == nil {
+		return postureText(posture)
+	}
 	var s string
 	if json.Unmarshal(e.Data, &s) == nil {
 		return s
 	}
 	return ""
+}
+
+func postureText(n run.PostureNote) string {
+	switch {
+	case n.From == "": // where the request begins; the controls show it
+		return ""
+	case n.By == "":
+		return fmt.Sprintf("posture %s, before %s", n.To, n.From)
+	}
+	return fmt.Sprintf("posture %s, before %s, set by %s", n.To, n.From, n.By)
 }

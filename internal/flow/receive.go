@@ -8,6 +8,7 @@ import (
 
 	"reasonix/internal/approval"
 	"reasonix/internal/chat"
+	"reasonix/internal/goal"
 	"reasonix/internal/task"
 )
 
@@ -72,7 +73,10 @@ func (h *Host) request(ctx context.Context, e chat.Event) (chat.Outcome, error) 
 	}
 	t := h.newTask(e, res, conversation)
 	if follows && (res.Route == nil || res.Route.Name == last.Spec.Route) {
-		t = followUp(t, last)
+		t = h.followUp(t, last)
+	}
+	if why := takeGoal(&t); why != "" {
+		return h.record(ctx, e, chat.OutcomeRefused, why, true)
 	}
 	t, err = h.Ledger.Open(ctx, Opening{EventKey: e.Key, Task: t, Posts: h.redacted(ackPosts(t))})
 	if errors.Is(err, ErrBusy) { // another event of the conversation was faster
@@ -104,12 +108,37 @@ func (h *Host) newTask(e chat.Event, res task.Resolution, conversation string) t
 }
 
 // followUp continues the conversation's last task on its session, workspace and branch.
-func followUp(t, last task.Task) task.Task {
+func (h *Host) followUp(t, last task.Task) task.Task {
 	if t.Spec.Route == "" {
-		t.Spec = last.Spec
+		t.Spec = h.asRouted(last.Spec)
 	}
 	t.Parent, t.SessionID, t.WorkspaceID, t.Branch = last.ID, last.SessionID, last.WorkspaceID, last.Branch
 	return t
+}
+
+// asRouted undoes what held for one task alone: /goal and a posture that an administrator set.
+func (h *Host) asRouted(s task.Spec) task.Spec {
+	for _, r := range h.Routes {
+		if r.Name == s.Route {
+			s.Mode, s.Posture, s.PostureBy = r.Mode, r.Posture, ""
+		}
+	}
+	return s
+}
+
+// takeGoal reads a leading /goal: the task works on an objective until it is done. A plan route keeps its boundary.
+func takeGoal(t *task.Task) (refusal string) {
+	objective, ok := goal.Command(t.Prompt)
+	switch {
+	case !ok:
+		return ""
+	case objective == "":
+		return "Say the objective after /goal."
+	case t.Spec.Mode == task.ModePlan:
+		return "This route plans first, so /goal is not available here. Ask without it, or on a route with mode = \"run\"."
+	}
+	t.Spec.Mode, t.Prompt, t.Title = task.ModeGoal, objective, task.Title(objective)
+	return ""
 }
 
 // conversationOf is where at most one task is live. All moments of a schedule share one, unless they may overlap.
@@ -263,7 +292,7 @@ func (h *Host) posture(ctx context.Context, e chat.Event) (chat.Outcome, error) 
 	}
 	text := fmt.Sprintf("Posture %s from the task's next step on, set by %s.", e.Text, person)
 	_, err = h.Ledger.Alter(ctx, e.Key, live.ID, func(t *task.Task) error {
-		t.Spec.Posture = e.Text
+		t.Spec.Posture, t.Spec.PostureBy = e.Text, person
 		return nil
 	}, h.told(e, text))
 	return chat.Outcome{Kind: chat.OutcomeInfo, TaskID: live.ID, Text: text}, err
@@ -283,7 +312,11 @@ func (h *Host) status(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	out, err := h.record(ctx, e, chat.OutcomeInfo, statusText(t), true)
+	asks, err := h.Ledger.Asks(ctx, t.ID, false)
+	if err != nil {
+		return chat.Outcome{}, err
+	}
+	out, err := h.record(ctx, e, chat.OutcomeInfo, statusText(t, asks), true)
 	out.TaskID = t.ID
 	return out, err
 }

@@ -65,6 +65,10 @@ type attempt struct {
 	bench   Bench
 	started time.Time
 	offered []int64 // inbox items given to the loop since the last look
+
+	standing *run.Standing
+	setBy    string // who set the posture that now holds
+	purse    *dayLedger
 }
 
 // work drives the attempt. Its writes after the run use a context that outlives a shutdown for a moment.
@@ -84,6 +88,8 @@ func (a *attempt) work(ctx context.Context) error {
 		})
 	}
 	a.bench = bench
+	a.standing, a.setBy = run.NewStanding(a.t.Spec.Posture, a.t.Spec.Mode == task.ModePlan), a.t.Spec.PostureBy
+	a.purse = a.ledger()
 	spec := a.spec()
 	if err := bench.Equip(ctx, &spec); err != nil {
 		return a.afterStop(ctx, Progress{}, func(ctx context.Context) error {
@@ -183,12 +189,14 @@ func (a *attempt) spec() run.Spec {
 		Answers:   answersOf(a.claim.Asks),
 		MaxSteps:  a.stepsLeft(),
 		Meter: budget.NewMeter(budget.MeterConfig{
-			Ledger: budget.NewAccount(t.Spent), Limits: t.Spec.Limits, Price: a.Workshop.Price(t.Spec.Model), Now: a.Now,
+			Ledger: a.purse, Limits: t.Spec.Limits, Price: a.Workshop.Price(t.Spec.Model), Estimate: a.estimate(), Now: a.Now,
 		}),
-		Inbox:    a.inbox,
-		Draining: a.draining.Load,
-		Observe:  func(o agent.Observation) { a.feed.observe(t.ID, o, a.Now()) },
-		Redact:   a.Redactor.String,
+		Inbox:     a.inbox,
+		Draining:  a.draining.Load,
+		Observe:   func(o agent.Observation) { a.feed.observe(t.ID, o, a.Now()) },
+		Redact:    a.Redactor.String,
+		Standing:  a.standing,
+		PostureBy: func() string { return a.setBy },
 	}
 }
 
@@ -209,6 +217,9 @@ func (a *attempt) inbox(ctx context.Context) ([]agent.Steer, error) {
 	if err := a.consume(ctx); err != nil {
 		return nil, err
 	}
+	if err := a.lookAround(ctx); err != nil {
+		return nil, err
+	}
 	items, err := a.Ledger.Inbox(ctx, a.t.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read inbox: %w", err)
@@ -219,6 +230,25 @@ func (a *attempt) inbox(ctx context.Context) ([]agent.Steer, error) {
 		steers[i] = agent.Steer{Key: fmt.Sprintf("inbox:%d", it.ID), Text: fmt.Sprintf("Message from %s while you work:\n\n%s", it.Actor, it.Text)}
 	}
 	return steers, nil
+}
+
+// lookAround takes over what people changed while the task runs: a posture, and grants that were revoked or given by another task's ask. It
+// holds from this turn boundary on.
+func (a *attempt) lookAround(ctx context.Context) error {
+	t, err := a.Ledger.Task(ctx, a.t.ID)
+	if err != nil {
+		return fmt.Errorf("read posture: %w", err)
+	}
+	if t.Spec.Posture != a.standing.Posture() {
+		a.standing.SetPosture(t.Spec.Posture)
+		a.setBy = t.Spec.PostureBy
+	}
+	grants, err := a.Ledger.Grants(ctx, t.Spec.Route, t.ID)
+	if err != nil {
+		return fmt.Errorf("read grants: %w", err)
+	}
+	a.standing.SetGrants(GrantRules(grants))
+	return nil
 }
 
 func (a *attempt) consume(ctx context.Context) error {
@@ -252,8 +282,14 @@ func (a *attempt) settle(ctx context.Context, out run.Outcome, p Progress, ended
 	spent.Spent = spent.Spent.Add(p.Spent)
 	switch out.Stop {
 	case agent.StopPending:
+		if a.t.Spec.Headless {
+			return a.endOnQuestion(ctx, out, p)
+		}
 		return a.park(ctx, p, approval.Kind(out.Pending[0].Kind), a.asksFor(out.Pending))
 	case agent.StopSteps, agent.StopBudget:
+		if full := a.purse.full; full != nil && out.Stop == agent.StopBudget {
+			return a.parkOr(ctx, p, approval.KindBudget, a.dayAsk(a.t, full, a.Now()), "It reached "+full.Error()+".")
+		}
 		return a.parkOr(ctx, p, approval.KindBudget, limitAsk(spent, out.Limit, a.Now()), "It reached "+out.Limit+".")
 	case agent.StopBlocked:
 		why := "The model reports that it cannot go on: "
@@ -274,6 +310,9 @@ func (a *attempt) trouble(ctx context.Context, p Progress, title string, err err
 	if errors.Is(err, ErrFenced) {
 		return err
 	}
+	if errors.Is(err, run.ErrBlockedRequest) {
+		return a.fail(ctx, p, capital(err.Error())+".")
+	}
 	text := a.Redactor.String(err.Error())
 	var pe *provider.Error
 	if errors.As(err, &pe) {
@@ -289,6 +328,25 @@ func (a *attempt) parkOr(ctx context.Context, p Progress, reason approval.Kind, 
 		return a.fail(ctx, p, failure)
 	}
 	return a.park(ctx, p, reason, []approval.Ask{ask})
+}
+
+// endOnQuestion ends a headless task that stopped for a person: its plan is its result; a question fails it.
+func (a *attempt) endOnQuestion(ctx context.Context, out run.Outcome, p Progress) error {
+	first := out.Pending[0]
+	if approval.Kind(first.Kind) != approval.KindPlan {
+		return a.fail(ctx, p, "It asked a person, and this route is headless: "+first.Text)
+	}
+	out.Text = "The task ends on its plan: the route is headless, so nobody can approve it here. Nothing was changed.\n\n" + first.Text
+	return a.finish(ctx, out, p)
+}
+
+// GrantRules are grants as the policy reads them.
+func GrantRules(grants []Grant) []permission.Rule {
+	rules := make([]permission.Rule, len(grants))
+	for i, g := range grants {
+		rules[i] = permission.Rule{Text: g.Rule, Source: "granted by " + g.By}
+	}
+	return rules
 }
 
 // SurfaceOf tells permission whether a person can be asked.

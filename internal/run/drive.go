@@ -54,7 +54,9 @@ type drive struct {
 	spec  Spec
 	loop  *agent.Loop
 	goal  goal.State
-	moved bool // something was appended in this attempt
+	lease lease
+	noted string // posture in the transcript
+	moved bool   // something was appended in this attempt
 }
 
 func open(ctx context.Context, s Spec) (*drive, error) {
@@ -68,6 +70,11 @@ func open(ctx context.Context, s Spec) (*drive, error) {
 			return nil, err
 		}
 	}
+	if s.Mode == ModePlan {
+		if err := d.offerPlan(); err != nil {
+			return nil, err
+		}
+	}
 	loop, err := agent.Open(ctx, d.config())
 	if err != nil {
 		return nil, err
@@ -78,11 +85,9 @@ func open(ctx context.Context, s Spec) (*drive, error) {
 
 func check(s Spec) error {
 	switch s.Mode {
-	case ModeRun, ModeGoal:
-	case ModePlan:
-		return fmt.Errorf("%w: plan mode is not built yet; use run or goal", ErrMode)
+	case ModeRun, ModeGoal, ModePlan:
 	default:
-		return fmt.Errorf("%w: %q is not one of run, goal", ErrMode, s.Mode)
+		return fmt.Errorf("%w: %q is not one of run, goal, plan", ErrMode, s.Mode)
 	}
 	switch {
 	case s.Session == nil, s.Provider == nil, s.Tools == nil, s.Gate == nil:
@@ -107,13 +112,20 @@ func (d *drive) offerReport() error {
 func (d *drive) config() agent.Config {
 	s := d.spec
 	return agent.Config{Session: s.Session, Provider: s.Provider, Tools: s.Tools, Gate: s.Gate, Tree: s.Tree, BoxDigest: s.BoxDigest,
-		WorkDir: s.WorkDir, Temperature: s.Temperature, MaxTokens: s.MaxTokens, MaxSteps: s.MaxSteps, Meter: s.Meter, Inbox: s.Inbox,
+		WorkDir: s.WorkDir, Temperature: s.Temperature, MaxTokens: s.MaxTokens, MaxSteps: s.MaxSteps, Meter: s.Meter, Inbox: d.inbox,
 		Draining: s.Draining, Observe: s.Observe, Redact: s.Redact, LiveRedact: s.LiveRedact, Resolve: s.Resolve, Notebook: s.Notebook,
-		Ended: d.ended, OnEntry: d.see}
+		Ended: d.ended, OnEntry: d.see, After: s.Hooks.after()}
 }
 
 func (d *drive) see(e session.Entry) {
 	d.moved = true
+	d.lease.apply(e)
+	if d.spec.Standing != nil {
+		d.spec.Standing.apply(e, d.spec.PromptKey)
+	}
+	if p, ok := lastPosture(e); ok {
+		d.noted = p
+	}
 	if d.spec.Mode == ModeGoal {
 		d.goal.Apply(e)
 	}
@@ -129,12 +141,19 @@ func (d *drive) begin(ctx context.Context) error {
 		if d.spec.Prompt == "" {
 			return fmt.Errorf("%w: the request is empty", ErrSpec)
 		}
-		if err := d.loop.Abandon(ctx, "the request that it belonged to had ended"); err != nil {
+		more, err := d.spec.Hooks.submit(ctx, d.spec.Prompt)
+		if err != nil {
+			return err
+		}
+		if err := d.loop.Abandon(ctx, d.abandoned()); err != nil {
 			return fmt.Errorf("close the calls of the earlier request: %w", err)
 		}
-		if err := d.loop.Say(ctx, d.spec.PromptKey, d.request()); err != nil {
+		if err := d.loop.Say(ctx, d.spec.PromptKey, d.request()+more); err != nil {
 			return fmt.Errorf("append the request: %w", err)
 		}
+	}
+	if err := d.notePosture(ctx); err != nil {
+		return err
 	}
 	for _, n := range d.spec.Notes {
 		if n.Key == "" {
@@ -145,14 +164,48 @@ func (d *drive) begin(ctx context.Context) error {
 	return nil
 }
 
+// abandoned says why calls of an earlier request do not run.
+func (d *drive) abandoned() string {
+	for _, o := range d.loop.Open() {
+		if o.Call.Name == PlanTool {
+			return "nobody decided on this plan. The next message is a person's word on what happens now"
+		}
+	}
+	return "the request that it belonged to had ended"
+}
+
 func (d *drive) request() string {
-	if d.spec.Mode == ModeGoal {
+	switch d.spec.Mode {
+	case ModeGoal:
 		return goal.Block(d.goal.GoalID, d.spec.Prompt)
+	case ModePlan:
+		return planBlock(d.spec.Prompt)
 	}
 	return d.spec.Prompt
 }
 
+// run drives turns until one is the last: hooks on Stop, and a plan that is missing, make it go on.
 func (d *drive) run(ctx context.Context) (agent.Outcome, error) {
+	for {
+		out, err := d.turns(ctx)
+		if err != nil || out.Stop != agent.StopDone {
+			return out, err
+		}
+		more, err := d.nudge(ctx)
+		if err == nil && !more {
+			more, err = d.stopHooks(ctx, out)
+		}
+		if err != nil && ctx.Err() != nil && !errors.Is(err, session.ErrFenced) {
+			out.Stop, err = agent.StopInterrupted, nil
+		}
+		if err != nil || !more || out.Stop != agent.StopDone {
+			return out, err
+		}
+	}
+}
+
+// turns is one turn, or in goal mode as many as the goal takes.
+func (d *drive) turns(ctx context.Context) (agent.Outcome, error) {
 	for {
 		out, err := d.loop.Run(ctx, d.spec.Answers)
 		if err != nil || d.spec.Mode != ModeGoal || (out.Stop != agent.StopDone && out.Stop != agent.StopBlocked) {

@@ -123,10 +123,9 @@ func TestAFollowUpClosesWhatTheEarlierRequestLeftOpen(t *testing.T) {
 func TestWhatCannotBeDrivenIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	d := newDesk(t, plays())
 	for want, change := range map[string]func(*run.Spec){
-		"plan mode is not built yet": func(s *run.Spec) { s.Mode = "plan" },
-		`"fly" is not one of`:        func(s *run.Spec) { s.Mode = "fly" },
-		"needs a session":            func(s *run.Spec) { s.Gate = nil },
-		"the request has no key":     func(s *run.Spec) { s.PromptKey = "" },
+		`"fly" is not one of`:    func(s *run.Spec) { s.Mode = "fly" },
+		"needs a session":        func(s *run.Spec) { s.Gate = nil },
+		"the request has no key": func(s *run.Spec) { s.PromptKey = "" },
 	} {
 		s := d.spec("run")
 		change(&s)

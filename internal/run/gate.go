@@ -15,23 +15,46 @@ type Rules struct {
 	Policy     *permission.Policy
 	Grants     []permission.Rule
 	Situation  permission.Situation
-	WriteRoots []string // absolute folders besides the workspace that may be written
-	Managed    []string // absolute paths of the host's own configuration
-	Before     Before   // may be nil
+	WriteRoots []string  // absolute folders besides the workspace that may be written
+	Managed    []string  // absolute paths of the host's own configuration
+	Before     Before    // may be nil
+	Request    Request   // may be nil
+	Standing   *Standing // what changes while the attempt runs; nil: Situation holds throughout
 }
+
+// Request asks the user's hooks on PermissionRequest whether they answer for a person; a block is a no.
+type Request func(ctx context.Context, c permission.Call, d permission.Decision) permission.Decision
 
 // Judge decides by the rules first, so that a hook never sees a call that a deny rule stops.
 func (r Rules) Judge(ctx context.Context, c permission.Call) permission.Decision {
 	c = r.complete(c)
-	policy := r.Policy.With(r.Grants...)
-	d := policy.Decide(c, r.Situation)
-	if r.Before == nil || d.Verdict == permission.Deny {
+	policy := r.Policy.With(r.Standing.grantsOr(r.Grants)...)
+	s := r.Standing.situation(r.Situation)
+	d := policy.Decide(c, s)
+	if d.Verdict == permission.Deny {
 		return d
 	}
-	s := r.Situation
+	if r.Before != nil {
+		d = r.afterHooks(ctx, policy, c, s)
+	}
+	if r.Request != nil && (d.Verdict == permission.Ask || d.Verdict == permission.AskHuman) {
+		d = r.Request(ctx, c, d)
+	}
+	return d
+}
+
+// WithHooks adds the user's hooks; nil adds none.
+func (r Rules) WithHooks(h *Hooks) Rules {
+	if h != nil {
+		r.Before, r.Request = h.Before, h.Request
+	}
+	return r
+}
+
+func (r Rules) afterHooks(ctx context.Context, policy *permission.Policy, c permission.Call, s permission.Situation) permission.Decision {
 	verdict, reason := r.Before(ctx, c)
 	s.Hook = verdict
-	d = policy.Decide(c, s)
+	d := policy.Decide(c, s)
 	if verdict == permission.HookBlocks && reason != "" {
 		d.Reason = reason
 	}

@@ -40,6 +40,10 @@ type Spec struct {
 	Notebook       *agent.Notebook                                  // the one whose Note the tools got in tool.Env; nil: none of them takes notes
 	MaxTokens      int                                              // per model call, 0 leaves the vendor's default
 	BlockedRepeats int                                              // [agent].goal_blocked_repeats, 0 means 1
+	Standing       *Standing                                        // phase and posture; nil: no posture of its own, and plan mode starts one
+	ReadOnlyBox    bool                                             // the shell makes the workspace read-only while Standing.Planning
+	PostureBy      func() string                                    // who changed the posture last; may be nil
+	Hooks          *Hooks                                           // the user's commands; nil: none
 }
 
 // Outcome is how the attempt ended.

@@ -13,21 +13,22 @@ import (
 
 // Route is a configured rule from events to tasks. The first that matches wins.
 type Route struct {
-	Name     string
-	On       string
-	Match    Match
-	Mode     Mode
-	Posture  string
-	Model    string
-	Repo     string // name in [[repos]]; empty: work that needs no source
-	Slug     string // the platform's name of that repository, for pull requests
-	Base     string // its base branch
-	Headless bool
-	Asks     Asks
-	Limits   budget.Limits
-	MaxSteps int
-	Publish  *Publish
-	Network  bool
+	Name      string
+	On        string
+	Match     Match
+	Mode      Mode
+	Posture   string
+	Model     string
+	Repo      string // name in [[repos]]; empty: work that needs no source
+	Slug      string // the platform's name of that repository, for pull requests
+	Base      string // its base branch
+	Headless  bool
+	Asks      Asks
+	Limits    budget.Limits
+	DayLimits budget.Limits // of all its tasks together on one day: tokens and cost
+	MaxSteps  int
+	Publish   *Publish
+	Network   bool
 }
 
 // Match narrows a route; empty fields match everything but Role, whose empty value means user.
@@ -53,6 +54,7 @@ type Person struct {
 	Name       string
 	Role       Role
 	Identities map[string]string // kind → id
+	DayLimits  budget.Limits     // of all tasks that the person asks for on one day: tokens and cost
 }
 
 // People are the configured humans.

@@ -64,22 +64,23 @@ type Requester struct {
 
 // Spec is what the route fixed when the task was opened; a later change of the configuration does not change it.
 type Spec struct {
-	Route    string         `json:"route"`
-	Mode     Mode           `json:"mode"`
-	Posture  string         `json:"posture"`
-	Headless bool           `json:"headless,omitempty"` // no person can be asked: an ask becomes a refusal
-	Model    string         `json:"model"`
-	Repo     string         `json:"repo,omitempty"`      // name in [[repos]]
-	RepoSlug string         `json:"repo_slug,omitempty"` // the platform's name, for pull requests
-	Base     string         `json:"base,omitempty"`      // base branch
-	SHA      string         `json:"sha,omitempty"`       // pinned commit
-	Asks     approval.Rules `json:"asks"`
-	Expire   time.Duration  `json:"expire,omitempty"`    // 0: never
-	AskPlace *chat.Place    `json:"ask_place,omitempty"` // nil: the task's own place
-	Limits   budget.Limits  `json:"limits"`
-	MaxSteps int            `json:"max_steps,omitempty"`
-	Publish  *Publish       `json:"publish,omitempty"`
-	Network  bool           `json:"network,omitempty"`
+	Route     string         `json:"route"`
+	Mode      Mode           `json:"mode"`
+	Posture   string         `json:"posture"`
+	PostureBy string         `json:"posture_by,omitempty"` // who changed it since the route set it
+	Headless  bool           `json:"headless,omitempty"`   // no person can be asked: an ask becomes a refusal
+	Model     string         `json:"model"`
+	Repo      string         `json:"repo,omitempty"`      // name in [[repos]]
+	RepoSlug  string         `json:"repo_slug,omitempty"` // the platform's name, for pull requests
+	Base      string         `json:"base,omitempty"`      // base branch
+	SHA       string         `json:"sha,omitempty"`       // pinned commit
+	Asks      approval.Rules `json:"asks"`
+	Expire    time.Duration  `json:"expire,omitempty"`    // 0: never
+	AskPlace  *chat.Place    `json:"ask_place,omitempty"` // nil: the task's own place
+	Limits    budget.Limits  `json:"limits"`
+	MaxSteps  int            `json:"max_steps,omitempty"`
+	Publish   *Publish       `json:"publish,omitempty"`
+	Network   bool           `json:"network,omitempty"`
 }
 
 // Publish says what the host publishes when the task completes.

@@ -107,6 +107,9 @@ func (tx *txn) settle(a approval.Ask, judge judge, why occasion) (flow.Judged, e
 	if err := tx.grant(j.Grants); err != nil {
 		return flow.Judged{}, err
 	}
+	if err := tx.raiseDays(j.Raises); err != nil {
+		return flow.Judged{}, err
+	}
 	if j.Alter != nil {
 		alter(&t, j.Alter)
 	}

@@ -18,6 +18,8 @@ const applicationID = 0x52534e58
 // migrations are the steps of the schema; the file's user_version counts those that were made. Steps are never changed.
 var migrations = []string{
 	"migrations/0001_state.sql",
+	"migrations/0002_slots.sql",
+	"migrations/0003_days.sql",
 }
 
 // migrate makes the first connection and brings the schema up to date, both under a file lock: two first starts at once would

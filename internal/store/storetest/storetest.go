@@ -24,7 +24,7 @@ import (
 type Place func(t *testing.T) (open func() flow.Ledger)
 
 var groups = []map[string]func(*testing.T, *world){
-	openStories, askStories, leaseStories, outboxStories, jobStories, transcriptStories, boardStories, crowdStories, anyOrder,
+	openStories, askStories, leaseStories, outboxStories, jobStories, transcriptStories, boardStories, crowdStories, dayStories, anyOrder,
 }
 
 // Run tells all stories.
