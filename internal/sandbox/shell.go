@@ -40,8 +40,23 @@ func (s shell) Run(ctx context.Context, c tool.Command) (tool.Result, error) {
 	if r.Stopped != "" {
 		r.Output = fmt.Appendf(r.Output, "\n[stopped: %s]\n", r.Stopped)
 	}
+	r.Output = append(r.Output, reachedNote(r.Reached)...)
 	return tool.Result{Output: string(r.Output), ExitCode: r.ExitCode, TimedOut: r.TimedOut, Omitted: r.Omitted,
 		Duration: r.Duration}, err
+}
+
+// reachedNote goes to the transcript with the output: what was reached stays on record, and a refusal is explained.
+func reachedNote(reached []string) string {
+	const most = 20
+	if len(reached) == 0 {
+		return ""
+	}
+	more := ""
+	if len(reached) > most {
+		more = fmt.Sprintf(" and %d more", len(reached)-most)
+		reached = reached[:most]
+	}
+	return "\n[network: " + strings.Join(reached, ", ") + more + "]\n"
 }
 
 // dirIn resolves dir inside root; a symlink that leads out of root is refused like any other way out.
