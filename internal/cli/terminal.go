@@ -48,7 +48,7 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 	}
 	s := run.Spec{
 		Session: log, Mode: run.ModeRun, WorkDir: root, BoxDigest: digest, Temperature: cfg.Agent.Temperature, MaxSteps: f.maxSteps,
-		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true),
+		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true, cfg.Sandbox.Network),
 		Gate: run.Rules{
 			Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Before: before,
 			Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
@@ -87,6 +87,9 @@ func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root s
 		Workspace: root, Home: scratch.home, Temp: scratch.temp, Caches: []string{scratch.caches}, Writable: expanded(cfg.Sandbox.AllowWrite),
 		Readable: toolchains(), ForbidRead: expanded(cfg.Sandbox.ForbidRead), Env: sandbox.BoxEnv(os.LookupEnv, scratch.home, "/tmp", scratch.caches),
 		Limits: sandbox.Limits{Wall: time.Duration(cfg.Tools.BashTimeoutSeconds) * time.Second},
+	}
+	if cfg.Sandbox.Network {
+		policy.Network = &sandbox.Network{AllowHosts: cfg.Sandbox.AllowHosts}
 	}
 	return sandbox.NewShell(box, func() sandbox.Policy { return policy }), policy.Digest(), func() { _ = os.RemoveAll(scratch.temp) }, nil
 }

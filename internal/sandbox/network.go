@@ -24,14 +24,12 @@ type Network struct {
 // CheckHost says what is wrong with an entry of AllowHosts.
 func CheckHost(entry string) error {
 	host, port := splitEntry(entry)
+	_, err := netip.ParseAddr(host)
+	if (err != nil && !hostName.MatchString(host)) || strings.Contains(port, "/") {
+		return fmt.Errorf("%q: write a host name, \"*.\" before one for everything below it, or host:port", entry)
+	}
 	if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
 		return fmt.Errorf("%q: the port is not a number from 1 to 65535", entry)
-	}
-	if _, err := netip.ParseAddr(host); err == nil {
-		return nil
-	}
-	if !hostName.MatchString(host) {
-		return fmt.Errorf("%q: write a host name, \"*.\" before one for everything below it, or host:port", entry)
 	}
 	return nil
 }
