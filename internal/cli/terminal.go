@@ -34,7 +34,7 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 	if err != nil {
 		return run.Spec{}, nil, err
 	}
-	shell, digest, cleanup, err := a.terminalShell(ctx, cfg, home, root)
+	shell, jobs, digest, cleanup, err := a.terminalShell(ctx, cfg, home, root)
 	if err != nil {
 		return run.Spec{}, nil, err
 	}
@@ -54,7 +54,7 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 			Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
 		},
 	}
-	err = run.Kit{Files: files, Shell: shell, Enabled: cfg.Tools.Enabled}.Fill(ctx, &s)
+	err = run.Kit{Files: files, Shell: shell, Background: jobs, Enabled: cfg.Tools.Enabled}.Fill(ctx, &s)
 	return s, cleanup, err
 }
 
@@ -71,17 +71,17 @@ func workspaceRoot(cfg config.Config, dir string) (string, error) {
 }
 
 // terminalShell puts bash into a box on the folder. Without one bash = "enforce" refuses every command and says how to mend it.
-func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root string) (tool.Shell, string, func(), error) {
+func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root string) (tool.Shell, tool.Background, string, func(), error) {
 	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend, Workspaces: []string{root}})
 	if errors.Is(err, sandbox.ErrUnavailable) {
-		return noShell{fmt.Sprintf("there is no sandbox on this machine (%s). %s, or set [sandbox] bash = \"off\" to run commands unconfined", report.Reason, report.Mend)}, "none", func() {}, nil
+		return noShell{fmt.Sprintf("there is no sandbox on this machine (%s). %s, or set [sandbox] bash = \"off\" to run commands unconfined", report.Reason, report.Mend)}, nil, "none", func() {}, nil
 	}
 	if err != nil {
-		return nil, "", nil, err
+		return nil, nil, "", nil, err
 	}
 	scratch, err := scratchDirs(home, root)
 	if err != nil {
-		return nil, "", nil, err
+		return nil, nil, "", nil, err
 	}
 	policy := sandbox.Policy{
 		Workspace: root, Home: scratch.home, Temp: scratch.temp, Caches: []string{scratch.caches}, Writable: expanded(cfg.Sandbox.AllowWrite),
@@ -91,7 +91,12 @@ func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root s
 	if cfg.Sandbox.Network {
 		policy.Network = &sandbox.Network{AllowHosts: cfg.Sandbox.AllowHosts}
 	}
-	return sandbox.NewShell(box, func() sandbox.Policy { return policy }), policy.Digest(), func() { _ = os.RemoveAll(scratch.temp) }, nil
+	now := func() sandbox.Policy { return policy }
+	jobs := sandbox.NewJobs(box, now)
+	return sandbox.NewShell(box, now), jobs, policy.Digest(), func() {
+		jobs.Close()
+		_ = os.RemoveAll(scratch.temp)
+	}, nil
 }
 
 // noShell refuses every command with the reason.

@@ -200,6 +200,7 @@ type bench struct {
 	model  model
 	repo   config.Repo
 	space  *workspace.Workspace
+	jobs   *sandbox.Jobs // nil: no box
 	cfg    config.Config // with the repository's tightening rules
 	files  tool.Files
 }
@@ -288,11 +289,12 @@ func networkWords(network bool) string {
 
 // Equip fills the spec: model, tools, rules, tree and box.
 func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
-	var shell tool.Shell
+	kit := run.Kit{Files: b.files, Enabled: b.cfg.Tools.Enabled}
 	if b.shop.box != nil {
-		shell = sandbox.NewShell(b.shop.box, b.policy)
+		b.jobs = sandbox.NewJobs(b.shop.box, b.policy)
+		kit.Shell, kit.Background = sandbox.NewShell(b.shop.box, b.policy), b.jobs
 	}
-	if err := (run.Kit{Files: b.files, Shell: shell, Enabled: b.cfg.Tools.Enabled}).Fill(ctx, s); err != nil {
+	if err := kit.Fill(ctx, s); err != nil {
 		return err
 	}
 	own, err := systemPrompt(b.cfg)
@@ -304,7 +306,7 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		return err
 	}
 	s.Provider, s.Temperature, s.MaxTokens = b.model.provider, b.cfg.Agent.Temperature, b.model.entry.MaxTokens
-	s.System = run.System(own, b.space.Dir, runtime.GOOS+"/"+runtime.GOARCH, shell != nil, b.t.Spec.Network)
+	s.System = run.System(own, b.space.Dir, runtime.GOOS+"/"+runtime.GOARCH, kit.Shell != nil, b.t.Spec.Network)
 	s.Gate = run.Rules{
 		Policy: rulesOf(b.cfg), Grants: grantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Before: before,
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
@@ -354,5 +356,10 @@ func (b *bench) Push(ctx context.Context, h workspace.Harvest, branch string) er
 	return b.space.Push(ctx, h, config.ExpandHome(b.repo.URL), branch, b.shop.credential(b.repo))
 }
 
-// Close has nothing to end: every command's process tree ends with its call.
-func (b *bench) Close() []string { return nil }
+// Close ends what runs in the background and returns the lines of it. The next attempt tells the model, from the transcript.
+func (b *bench) Close() []string {
+	if b.jobs == nil {
+		return nil
+	}
+	return b.jobs.Close()
+}

@@ -88,6 +88,9 @@ type Result struct {
 type Env struct {
 	Files Files
 	Shell Shell
+	// Background runs commands beside the calls; nil: none can be started. Shells is what earlier attempts of the run started.
+	Background Background
+	Shells     Shells
 	// Note keeps host facts of the run (todos, goal reports, seen files); nil outside a run.
 	Note func(kind string, data json.RawMessage)
 	// Output takes live output of a running command; may be nil.
