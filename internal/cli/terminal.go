@@ -54,7 +54,13 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 			Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
 		},
 	}
-	err = run.Kit{Files: files, Shell: shell, Background: jobs, Enabled: cfg.Tools.Enabled}.Fill(ctx, &s)
+	kit := run.Kit{Files: files, Shell: shell, Background: jobs, Enabled: cfg.Tools.Enabled}
+	if n := terminalNetwork(cfg); n != nil {
+		if kit.Web, err = n.Client(); err != nil {
+			return run.Spec{}, cleanup, err
+		}
+	}
+	err = kit.Fill(ctx, &s)
 	return s, cleanup, err
 }
 
@@ -88,15 +94,20 @@ func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root s
 		Readable: toolchains(), ForbidRead: expanded(cfg.Sandbox.ForbidRead), Env: sandbox.BoxEnv(os.LookupEnv, scratch.home, "/tmp", scratch.caches),
 		Limits: sandbox.Limits{Wall: time.Duration(cfg.Tools.BashTimeoutSeconds) * time.Second},
 	}
-	if cfg.Sandbox.Network {
-		policy.Network = &sandbox.Network{AllowHosts: cfg.Sandbox.AllowHosts}
-	}
+	policy.Network = terminalNetwork(cfg)
 	now := func() sandbox.Policy { return policy }
 	jobs := sandbox.NewJobs(box, now)
 	return sandbox.NewShell(box, now), jobs, policy.Digest(), func() {
 		jobs.Close()
 		_ = os.RemoveAll(scratch.temp)
 	}, nil
+}
+
+func terminalNetwork(cfg config.Config) *sandbox.Network {
+	if !cfg.Sandbox.Network {
+		return nil
+	}
+	return &sandbox.Network{AllowHosts: cfg.Sandbox.AllowHosts}
 }
 
 // noShell refuses every command with the reason.

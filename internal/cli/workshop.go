@@ -294,6 +294,13 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		b.jobs = sandbox.NewJobs(b.shop.box, b.policy)
 		kit.Shell, kit.Background = sandbox.NewShell(b.shop.box, b.policy), b.jobs
 	}
+	if n := b.network(); n != nil {
+		web, err := n.Client()
+		if err != nil {
+			return err
+		}
+		kit.Web = web
+	}
 	if err := kit.Fill(ctx, s); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ type Kit struct {
 	Files      tool.Files
 	Shell      tool.Shell      // nil: bash is not offered
 	Background tool.Background // nil: nothing runs in the background
+	Web        *http.Client    // nil: the task has no network
 	Enabled    []string        // empty: all
 }
 
@@ -38,7 +40,7 @@ func (k Kit) Fill(ctx context.Context, s *Spec) error {
 	}
 	var known []string
 	reg := &tool.Registry{}
-	for _, t := range tool.Builtins(tool.Env{Files: k.Files, Shell: k.Shell, Background: k.Background, Shells: shells, Note: s.Notebook.Note, Versions: seen}) {
+	for _, t := range tool.Builtins(tool.Env{Files: k.Files, Shell: k.Shell, Background: k.Background, Web: k.Web, Shells: shells, Note: s.Notebook.Note, Versions: seen}) {
 		known = append(known, t.Name())
 		if len(k.Enabled) > 0 && !slices.Contains(k.Enabled, t.Name()) {
 			continue
@@ -65,6 +67,8 @@ func (k Kit) withheld(name string) bool {
 	switch name {
 	case "bash":
 		return k.Shell == nil
+	case "web_fetch":
+		return k.Web == nil
 	case "bash_output", "kill_shell", "wait":
 		return k.Background == nil
 	}

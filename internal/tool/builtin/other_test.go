@@ -120,7 +120,7 @@ func TestAToolIsOfferedOnlyWhenItsPortIsThere(t *testing.T) {
 		t.Errorf("with a shell: %s", got)
 	}
 	r := newRig(t, sandbox.FilesConfig{})
-	want := "ask bash_output kill_shell wait bash edit_file glob grep ls move_file multi_edit read_file todo_write write_file"
+	want := "ask bash_output kill_shell wait bash delete_range delete_symbol edit_file glob grep ls move_file multi_edit notebook_edit read_file todo_write web_fetch write_file"
 	if got := strings.Join(r.reg.Names(), " "); got != want {
 		t.Errorf("with all ports: %s", got)
 	}

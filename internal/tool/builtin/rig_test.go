@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,7 @@ func newRig(t *testing.T, c sandbox.FilesConfig) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.env = tool.Env{Files: files, Shell: r.shell, Background: r.jobs, Versions: tool.NewVersions(),
+	r.env = tool.Env{Files: files, Shell: r.shell, Background: r.jobs, Web: http.DefaultClient, Versions: tool.NewVersions(),
 		Note: func(kind string, data json.RawMessage) { r.notes = append(r.notes, note{kind, data}) }}
 	if r.reg, err = tool.NewRegistry(tool.Builtins(r.env)...); err != nil {
 		t.Fatal(err)
