@@ -24,6 +24,7 @@ import (
 	"reasonix/internal/cli"
 	_ "reasonix/internal/provider/openai"
 	_ "reasonix/internal/provider/script"
+	"reasonix/internal/sandbox"
 	"reasonix/internal/testkit/githubd"
 	"reasonix/internal/testkit/modeld"
 	"reasonix/internal/testkit/slackd"
@@ -34,7 +35,7 @@ import (
 const asChild = "REASONIX_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asChild) != "" {
+	if os.Getenv(asChild) != "" || (len(os.Args) > 1 && os.Args[1] == sandbox.RelayCommand) {
 		ctx, stop := signalContext()
 		code := cli.Main(ctx, "test", os.Args[1:])
 		stop()
@@ -57,6 +58,7 @@ type world struct {
 	mode    string // of both routes; empty: run
 	allow   string // TOML list of allow rules; empty: ["Edit"]
 	publish string
+	console string
 	process *exec.Cmd
 	log     *lockedBuffer
 	stopped chan struct{}
@@ -89,7 +91,7 @@ func need(t testing.TB, program string) {
 func newWorld(t testing.TB, brain modeld.Brain, change ...func(*world)) *world {
 	t.Helper()
 	need(t, "bwrap")
-	w := &world{t: t, home: t.TempDir(), effects: filepath.Join(t.TempDir(), "effects"), github: githubd.New(t), slack: slackd.New(t), posture: "auto", log: &lockedBuffer{}}
+	w := &world{t: t, home: t.TempDir(), effects: filepath.Join(t.TempDir(), "effects"), github: githubd.New(t), slack: slackd.New(t), posture: "auto", console: "off", log: &lockedBuffer{}}
 	if err := os.MkdirAll(w.effects, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +148,7 @@ allow_write = [%[2]q]
 state = "sqlite:%[3]s/state.db"
 data = "%[3]s/data"
 listen = %[4]q
-console = "off"
+console = %[13]q
 lease = "2s"
 [[people]]
 name = "lead"
@@ -193,7 +195,7 @@ posture = %[9]q
 mode = %[12]q
 repo = "api"
 asks = { approvers = ["lead"] }
-`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish, cmp.Or(w.allow, `["Edit"]`), cmp.Or(w.mode, "run"))
+`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish, cmp.Or(w.allow, `["Edit"]`), cmp.Or(w.mode, "run"), w.console)
 	if err := os.WriteFile(filepath.Join(w.home, "config.toml"), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
