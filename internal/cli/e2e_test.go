@@ -260,7 +260,7 @@ func (w *world) hook(name string) string { return "http://" + w.addr + "/hooks/"
 // eventually looks until the condition holds: what it waits for happens in other processes, which give no signal.
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	limit := time.Now().Add(60 * time.Second)
+	limit := time.Now().Add(3 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {

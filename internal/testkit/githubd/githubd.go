@@ -236,7 +236,7 @@ func (s *Server) WaitReaction(t testing.TB, to, content string) {
 
 func wait[T any](t testing.TB, what string, list func() []T, match func(T) bool) T {
 	t.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -162,7 +162,7 @@ func (s *Server) WaitWhisper(t testing.TB, what string, match func(Whisper) bool
 
 func wait[T any](t testing.TB, what string, dump func() string, list func() []T, match func(T) bool) T {
 	t.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
