@@ -152,10 +152,12 @@ func TestAHeadlessPlanEndsOnThePlan(t *testing.T) {
 // asking is a tool that asks a person.
 type asking struct{}
 
-func (asking) Name() string            { return "ask" }
-func (asking) Description() string     { return "asks" }
-func (asking) ReadOnly() bool          { return true }
-func (asking) Schema() json.RawMessage { return json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`) }
+func (asking) Name() string        { return "ask" }
+func (asking) Description() string { return "asks" }
+func (asking) ReadOnly() bool      { return true }
+func (asking) Schema() json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+}
 func (asking) Execute(context.Context, json.RawMessage) (string, error) {
 	return "", errors.New("never runs")
 }
