@@ -86,6 +86,12 @@ func (l *Loop) execute(ctx context.Context, j *judged) (e session.Entry, stopped
 	text, err := safely(ctx, j)
 	f := session.Fact{OK: err == nil && report.ExitCode == 0, Command: command(j.args), ExitCode: report.ExitCode,
 		Paths: j.paths, DurationMS: time.Since(began).Milliseconds()}
+	if report.Open {
+		f.Command = "" // started is not passed
+	}
+	if report.Command != "" {
+		f.Command = report.Command
+	}
 	if len(report.Paths) > 0 {
 		f.Paths = report.Paths
 	}

@@ -261,7 +261,7 @@ func routesOf(cfg config.Config) ([]task.Route, error) {
 			DayLimits: day,
 			Name:      r.Name, On: r.On, Mode: task.Mode(r.Mode), Posture: r.Posture, Model: r.Model, Repo: r.Repo, Headless: r.Headless,
 			Match:  task.Match{Command: r.Match.Command, Repo: r.Match.Repo, Channel: r.Match.Channel, Role: task.Role(r.Match.Role)},
-			Limits: limits, MaxSteps: cfg.Bot.MaxSteps, Network: r.Network,
+			Limits: limits, MaxSteps: cfg.Bot.MaxSteps, Network: r.Network || cfg.Sandbox.Network,
 			Asks: task.Asks{
 				To: placeOf(r.Asks.To, kinds), Approvers: r.Asks.Approvers, Quorum: r.Asks.Quorum, RequesterMayApprove: r.Asks.RequesterMayApprove,
 				Expire: time.Duration(r.Asks.Expire), Then: r.Asks.Then,

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reasonix/internal/config"
+	"reasonix/internal/sandbox"
 )
 
 // Exit codes. `reasonix help exit-codes` prints this table.
@@ -60,6 +61,10 @@ type app struct {
 
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, version string, args []string) int {
+	if len(args) > 0 && args[0] == sandbox.RelayCommand { // the start of a box with a network; it becomes the command
+		fmt.Fprintln(os.Stderr, "reasonix:", sandbox.Relay(args[1:]))
+		return ExitError
+	}
 	a := &app{version: version, in: os.Stdin, out: os.Stdout, errs: os.Stderr, getenv: os.Getenv}
 	return a.main(ctx, args)
 }

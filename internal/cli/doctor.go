@@ -116,7 +116,7 @@ func gitHealth(ctx context.Context) chat.HealthItem {
 
 // sandboxHealth is believed only after a command really ran in a box.
 func (a *app) sandboxHealth(ctx context.Context, cfg config.Config) chat.HealthItem {
-	box, rep, err := sandbox.Detect(ctx, sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend, Network: cfg.Sandbox.Network})
+	box, rep, err := sandbox.Detect(ctx, sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend})
 	if err != nil {
 		return chat.HealthItem{Name: "sandbox", Text: rep.Reason, Mend: rep.Mend}
 	}
@@ -127,6 +127,9 @@ func (a *app) sandboxHealth(ctx context.Context, cfg config.Config) chat.HealthI
 	if len(rep.Limits) > 0 {
 		text += "; limits: " + strings.Join(rep.Limits, ", ")
 	}
+	if box.Name() != "off" {
+		text += "; network: " + networkHealth(cfg)
+	}
 	if len(rep.Warnings) > 0 {
 		text += "; " + strings.Join(rep.Warnings, "; ")
 	}
@@ -134,6 +137,27 @@ func (a *app) sandboxHealth(ctx context.Context, cfg config.Config) chat.HealthI
 		text = "off: bash runs unconfined in `reasonix run`; bot tasks have no bash"
 	}
 	return chat.HealthItem{Name: "sandbox", OK: true, Text: text}
+}
+
+// networkHealth says what boxes reach.
+func networkHealth(cfg config.Config) string {
+	what := "HTTP and HTTPS through the host's proxy to public hosts"
+	if len(cfg.Sandbox.AllowHosts) > 0 {
+		what = "HTTP and HTTPS through the host's proxy to " + strings.Join(cfg.Sandbox.AllowHosts, ", ")
+	}
+	if cfg.Sandbox.Network {
+		return what
+	}
+	var routes []string
+	for _, r := range cfg.Routes {
+		if r.Network {
+			routes = append(routes, r.Name)
+		}
+	}
+	if len(routes) == 0 {
+		return "none"
+	}
+	return what + " on the routes " + strings.Join(routes, ", ") + ", none elsewhere"
 }
 
 // modelHealth asks the default model for one word.

@@ -24,6 +24,7 @@ import (
 	"reasonix/internal/cli"
 	_ "reasonix/internal/provider/openai"
 	_ "reasonix/internal/provider/script"
+	"reasonix/internal/sandbox"
 	"reasonix/internal/testkit/githubd"
 	"reasonix/internal/testkit/modeld"
 	"reasonix/internal/testkit/slackd"
@@ -34,7 +35,7 @@ import (
 const asChild = "REASONIX_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asChild) != "" {
+	if os.Getenv(asChild) != "" || (len(os.Args) > 1 && os.Args[1] == sandbox.RelayCommand) {
 		ctx, stop := signalContext()
 		code := cli.Main(ctx, "test", os.Args[1:])
 		stop()
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 
 // world is a host with real doors against platforms and a model on loopback.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	home    string // REASONIX_HOME
 	repo    string // bare upstream
 	effects string // folder that boxes may write, counted by tests
@@ -57,6 +58,7 @@ type world struct {
 	mode    string // of both routes; empty: run
 	allow   string // TOML list of allow rules; empty: ["Edit"]
 	publish string
+	console string
 	process *exec.Cmd
 	log     *lockedBuffer
 	stopped chan struct{}
@@ -79,17 +81,17 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func need(t *testing.T, program string) {
+func need(t testing.TB, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("%s is missing: apt-get install -y %s", program, map[string]string{"bwrap": "bubblewrap"}[program])
 	}
 }
 
-func newWorld(t *testing.T, brain modeld.Brain, change ...func(*world)) *world {
+func newWorld(t testing.TB, brain modeld.Brain, change ...func(*world)) *world {
 	t.Helper()
 	need(t, "bwrap")
-	w := &world{t: t, home: t.TempDir(), effects: filepath.Join(t.TempDir(), "effects"), github: githubd.New(t), slack: slackd.New(t), posture: "auto", log: &lockedBuffer{}}
+	w := &world{t: t, home: t.TempDir(), effects: filepath.Join(t.TempDir(), "effects"), github: githubd.New(t), slack: slackd.New(t), posture: "auto", console: "off", log: &lockedBuffer{}}
 	if err := os.MkdirAll(w.effects, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +122,7 @@ func newWorld(t *testing.T, brain modeld.Brain, change ...func(*world)) *world {
 	return w
 }
 
-func freeAddr(t *testing.T) string {
+func freeAddr(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -146,7 +148,7 @@ allow_write = [%[2]q]
 state = "sqlite:%[3]s/state.db"
 data = "%[3]s/data"
 listen = %[4]q
-console = "off"
+console = %[13]q
 lease = "2s"
 [[people]]
 name = "lead"
@@ -193,7 +195,7 @@ posture = %[9]q
 mode = %[12]q
 repo = "api"
 asks = { approvers = ["lead"] }
-`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish, cmp.Or(w.allow, `["Edit"]`), cmp.Or(w.mode, "run"))
+`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish, cmp.Or(w.allow, `["Edit"]`), cmp.Or(w.mode, "run"), w.console)
 	if err := os.WriteFile(filepath.Join(w.home, "config.toml"), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
@@ -311,7 +313,7 @@ func (w *world) askID() string {
 	return id
 }
 
-func bareRepo(t *testing.T, files map[string]string) string {
+func bareRepo(t testing.TB, files map[string]string) string {
 	t.Helper()
 	src := t.TempDir()
 	for name, text := range files {
@@ -326,7 +328,7 @@ func bareRepo(t *testing.T, files map[string]string) string {
 	return bareOf(t, src)
 }
 
-func bareOf(t *testing.T, src string) string {
+func bareOf(t testing.TB, src string) string {
 	t.Helper()
 	bare := filepath.Join(t.TempDir(), "upstream.git")
 	for _, args := range [][]string{
@@ -337,7 +339,7 @@ func bareOf(t *testing.T, src string) string {
 	return bare
 }
 
-func gitIn(t *testing.T, dir string, args ...string) string {
+func gitIn(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "safe.directory=*"}, args...)...)
 	cmd.Dir = dir

@@ -35,7 +35,7 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 		return run.Spec{}, nil, err
 	}
 	standing := run.NewStanding(f.posture, f.plan)
-	shell, digest, cleanup, err := a.terminalShell(ctx, cfg, home, root, standing)
+	shell, jobs, digest, cleanup, err := a.terminalShell(ctx, cfg, home, root, standing)
 	if err != nil {
 		return run.Spec{}, nil, err
 	}
@@ -45,7 +45,7 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 	}
 	s := run.Spec{
 		Session: log, Mode: f.mode(), Standing: standing, ReadOnlyBox: cfg.Sandbox.Bash != "off", BlockedRepeats: cfg.Agent.GoalBlockedRepeats, WorkDir: root, BoxDigest: digest, Temperature: cfg.Agent.Temperature, MaxSteps: f.maxSteps,
-		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true),
+		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true, cfg.Sandbox.Network),
 	}
 	if s.Hooks, err = hooksOf(cfg, root, "", &s); err != nil {
 		return run.Spec{}, cleanup, err
@@ -54,7 +54,13 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 		Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Standing: standing,
 		Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
 	}.WithHooks(s.Hooks)
-	err = run.Kit{Files: files, Shell: shell, Enabled: cfg.Tools.Enabled}.Fill(ctx, &s)
+	kit := run.Kit{Files: files, Shell: shell, Background: jobs, Enabled: cfg.Tools.Enabled}
+	if n := terminalNetwork(cfg); n != nil {
+		if kit.Web, err = n.Client(); err != nil {
+			return run.Spec{}, cleanup, err
+		}
+	}
+	err = kit.Fill(ctx, &s)
 	return s, cleanup, err
 }
 
@@ -71,24 +77,37 @@ func workspaceRoot(cfg config.Config, dir string) (string, error) {
 }
 
 // terminalShell puts bash into a box on the folder. Without one bash = "enforce" refuses every command and says how to mend it.
-func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root string, standing *run.Standing) (tool.Shell, string, func(), error) {
+func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root string, standing *run.Standing) (tool.Shell, tool.Background, string, func(), error) {
 	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend, Workspaces: []string{root}})
 	if errors.Is(err, sandbox.ErrUnavailable) {
-		return noShell{fmt.Sprintf("there is no sandbox on this machine (%s). %s, or set [sandbox] bash = \"off\" to run commands unconfined", report.Reason, report.Mend)}, "none", func() {}, nil
+		return noShell{fmt.Sprintf("there is no sandbox on this machine (%s). %s, or set [sandbox] bash = \"off\" to run commands unconfined", report.Reason, report.Mend)}, nil, "none", func() {}, nil
 	}
 	if err != nil {
-		return nil, "", nil, err
+		return nil, nil, "", nil, err
 	}
 	scratch, err := scratchDirs(home, root)
 	if err != nil {
-		return nil, "", nil, err
+		return nil, nil, "", nil, err
 	}
 	policy := sandbox.Policy{
 		Workspace: root, Home: scratch.home, Temp: scratch.temp, Caches: []string{scratch.caches}, Writable: expanded(cfg.Sandbox.AllowWrite),
 		Readable: toolchains(), ForbidRead: expanded(cfg.Sandbox.ForbidRead), Env: sandbox.BoxEnv(os.LookupEnv, scratch.home, "/tmp", scratch.caches),
 		Limits: sandbox.Limits{Wall: time.Duration(cfg.Tools.BashTimeoutSeconds) * time.Second},
 	}
-	return sandbox.NewShell(box, func() sandbox.Policy { return planned(policy, standing) }), policy.Digest(), func() { _ = os.RemoveAll(scratch.temp) }, nil
+	policy.Network = terminalNetwork(cfg)
+	now := func() sandbox.Policy { return planned(policy, standing) }
+	jobs := sandbox.NewJobs(box, now)
+	return sandbox.NewShell(box, now), jobs, policy.Digest(), func() {
+		jobs.Close()
+		_ = os.RemoveAll(scratch.temp)
+	}, nil
+}
+
+func terminalNetwork(cfg config.Config) *sandbox.Network {
+	if !cfg.Sandbox.Network {
+		return nil
+	}
+	return &sandbox.Network{AllowHosts: cfg.Sandbox.AllowHosts}
 }
 
 // noShell refuses every command with the reason.

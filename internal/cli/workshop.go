@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +34,7 @@ type workshop struct {
 	doors  map[string]chat.Door
 	spaces *workspace.Store
 	box    sandbox.Box // nil: no box on this machine, so no bash
+	log    *slog.Logger
 	model  func(ref string) (model, error)
 
 	mu     sync.Mutex
@@ -45,7 +47,7 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	if err != nil {
 		return nil, err
 	}
-	w := &workshop{cfg: h.cfg, doors: h.doors, models: map[string]model{}}
+	w := &workshop{cfg: h.cfg, doors: h.doors, log: h.log, models: map[string]model{}}
 	w.model = func(ref string) (model, error) { return a.openModel(h.cfg, env, ref) }
 	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: "enforce", Backend: h.cfg.Sandbox.Backend, Workspaces: []string{data}})
 	switch {
@@ -133,7 +135,7 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 		return nil, err
 	}
 	if err := space.Setup(ctx, repo.Setup, b.extra(), nil); err != nil {
-		return nil, fmt.Errorf("%w. Check setup of the repository %q under [[repos]]: it runs in the sandbox, without network", err, repo.Name)
+		return nil, fmt.Errorf("%w. Check setup of the repository %q under [[repos]]: it runs in the sandbox, %s", err, repo.Name, networkWords(t.Spec.Network))
 	}
 	return b, nil
 }
@@ -198,6 +200,7 @@ type bench struct {
 	model  model
 	repo   config.Repo
 	space  *workspace.Workspace
+	jobs   *sandbox.Jobs // nil: no box
 	cfg    config.Config // with the repository's tightening rules
 	files  tool.Files
 }
@@ -221,6 +224,9 @@ func (b *bench) open(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("the repository's own reasonix.toml cannot be read: %w", err)
+	}
+	for _, ignored := range b.cfg.Warnings[len(cfg.Warnings):] {
+		b.shop.log.Warn("a repository's own setting has no effect", "task", b.t.ID, "repo", b.repo.Name, "setting", ignored)
 	}
 	return nil
 }
@@ -258,19 +264,50 @@ func (b *bench) policy() sandbox.Policy { return b.space.Policy(b.extra()) }
 func (b *bench) extra() sandbox.Policy {
 	return sandbox.Policy{
 		Writable: expanded(b.cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(b.cfg.Sandbox.ForbidRead),
-		Limits: sandbox.Limits{Wall: time.Duration(b.cfg.Tools.BashTimeoutSeconds) * time.Second},
+		Limits:  sandbox.Limits{Wall: time.Duration(b.cfg.Tools.BashTimeoutSeconds) * time.Second},
+		Network: b.network(),
 	}
+}
+
+// network is what the task's route allows; every target is logged on the host.
+func (b *bench) network() *sandbox.Network {
+	if !b.t.Spec.Network {
+		return nil
+	}
+	return &sandbox.Network{AllowHosts: b.cfg.Sandbox.AllowHosts, Reached: func(target, refused string) {
+		if refused != "" {
+			b.shop.log.Warn("a box was refused a target", "task", b.t.ID, "target", target, "reason", refused)
+			return
+		}
+		b.shop.log.Info("a box reached", "task", b.t.ID, "target", target)
+	}}
+}
+
+func networkWords(network bool) string {
+	if network {
+		return "with HTTP and HTTPS through the host's proxy"
+	}
+	return "without network (network = true on the route, or under [sandbox], opens HTTP and HTTPS)"
 }
 
 // Equip fills the spec: model, tools, rules, tree and box.
 func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
-	var shell tool.Shell
+	kit := run.Kit{Files: b.files, Enabled: b.cfg.Tools.Enabled}
 	if b.shop.box != nil {
 		standing := s.Standing
-		shell = sandbox.NewShell(b.shop.box, func() sandbox.Policy { return planned(b.policy(), standing) })
+		now := func() sandbox.Policy { return planned(b.policy(), standing) }
+		b.jobs = sandbox.NewJobs(b.shop.box, now)
+		kit.Shell, kit.Background = sandbox.NewShell(b.shop.box, now), b.jobs
 		s.ReadOnlyBox = true
 	}
-	if err := (run.Kit{Files: b.files, Shell: shell, Enabled: b.cfg.Tools.Enabled}).Fill(ctx, s); err != nil {
+	if n := b.network(); n != nil {
+		web, err := n.Client()
+		if err != nil {
+			return err
+		}
+		kit.Web = web
+	}
+	if err := kit.Fill(ctx, s); err != nil {
 		return err
 	}
 	own, err := systemPrompt(b.cfg)
@@ -281,7 +318,7 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		return err
 	}
 	s.Provider, s.Temperature, s.MaxTokens = b.model.provider, b.cfg.Agent.Temperature, b.model.entry.MaxTokens
-	s.System = run.System(own, b.space.Dir, runtime.GOOS+"/"+runtime.GOARCH, shell != nil)
+	s.System = run.System(own, b.space.Dir, runtime.GOOS+"/"+runtime.GOARCH, kit.Shell != nil, b.t.Spec.Network)
 	s.Gate = run.Rules{
 		Policy: rulesOf(b.cfg), Grants: flow.GrantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Standing: s.Standing,
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
@@ -331,5 +368,10 @@ func (b *bench) Push(ctx context.Context, h workspace.Harvest, branch string) er
 	return b.space.Push(ctx, h, config.ExpandHome(b.repo.URL), branch, b.shop.credential(b.repo))
 }
 
-// Close has nothing to end: every command's process tree ends with its call.
-func (b *bench) Close() []string { return nil }
+// Close ends what runs in the background and returns the lines of it. The next attempt tells the model, from the transcript.
+func (b *bench) Close() []string {
+	if b.jobs == nil {
+		return nil
+	}
+	return b.jobs.Close()
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"reasonix/internal/sandbox"
 )
 
 // check says what cannot be meant, all of it at once.
@@ -19,8 +21,10 @@ func (c *Config) check() error {
 	oneOf("permissions.mode", c.Permissions.Mode, "ask", "allow", "deny")
 	oneOf("sandbox.bash", c.Sandbox.Bash, "enforce", "off")
 	oneOf("sandbox.backend", c.Sandbox.Backend, "auto", "bwrap")
-	if c.Sandbox.Network {
-		bad("sandbox.network = true is not available yet: boxes have no network; remove the key")
+	for _, h := range c.Sandbox.AllowHosts {
+		if err := sandbox.CheckHost(h); err != nil {
+			bad("sandbox.allow_hosts: %v", err)
+		}
 	}
 	unique(bad, "providers", c.Providers, func(p Provider) string { return p.Name })
 	unique(bad, "connections", c.Connections, func(x Connection) string { return x.Name })
@@ -70,9 +74,6 @@ func (c *Config) checkRoute(r *Route, bad func(string, ...any), oneOf func(strin
 	oneOf(at+".asks.then", r.Asks.Then, "deny", "park", "cancel")
 	if r.Match.Role != "" {
 		oneOf(at+".match.role", r.Match.Role, "none", "user", "approver", "admin")
-	}
-	if r.Network {
-		bad("%s.network = true is not available yet: boxes have no network; remove the key", at)
 	}
 	if r.Repo != "" && !slices.ContainsFunc(c.Repos, func(x Repo) bool { return x.Name == r.Repo }) {
 		bad("%s.repo = %q is not under [[repos]]", at, r.Repo)

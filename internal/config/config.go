@@ -61,7 +61,8 @@ type Sandbox struct {
 	WorkspaceRoot string   `toml:"workspace_root"`
 	AllowWrite    []string `toml:"allow_write"`
 	ForbidRead    []string `toml:"forbid_read"`
-	Network       bool     `toml:"network"`
+	Network       bool     `toml:"network"`     // of every box; false: of those routes that say network = true
+	AllowHosts    []string `toml:"allow_hosts"` // narrows it; empty: every public host
 }
 
 // Hook is a user's command around calls.

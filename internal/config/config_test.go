@@ -34,6 +34,8 @@ var scalarKeys = map[string][2]string{
 	"sandbox.workspace_root":         {`"/a"`, `"/b"`},
 	"sandbox.allow_write":            {`["/a"]`, `["/b"]`},
 	"sandbox.forbid_read":            {`["/a"]`, `["/b"]`},
+	"sandbox.network":                {`false`, `true`},
+	"sandbox.allow_hosts":            {`["a.example"]`, `["b.example:8443"]`},
 }
 
 func TestProjectWinsOverUserWinsOverDefaultForEveryKey(t *testing.T) {
@@ -91,7 +93,7 @@ func TestEveryScalarKeyTakesPartInThePrecedenceTest(t *testing.T) {
 	walk = func(prefix string, ty reflect.Type) {
 		for i := range ty.NumField() {
 			name := ty.Field(i).Tag.Get("toml")
-			if name == "-" || name == "bot" || prefix+name == "sandbox.network" || lists[prefix+name] {
+			if name == "-" || name == "bot" || lists[prefix+name] {
 				continue
 			}
 			if ty.Field(i).Type.Kind() == reflect.Struct {
@@ -164,7 +166,7 @@ func TestBadConfigurationIsNamedWithItsLine(t *testing.T) {
 		{"unknown table", "[agnt]\nx = 1\n", ":1: unknown key agnt"},
 		{"wrong type", "[tools]\nbash_timeout_seconds = \"soon\"\n", ":2: "},
 		{"bad mode", "[permissions]\nmode = \"maybe\"\n", "permissions.mode"},
-		{"network", "[sandbox]\nnetwork = true\n", "not available yet"},
+		{"network", "[sandbox]\nnetwork = true\nallow_hosts = [\"https://a.example\"]\n", "host name"},
 		{"connection without kind", "[[connections]]\nname = \"x\"\n", ":1: a connection needs"},
 		{"two people of one name", "[[people]]\nname=\"a\"\nrole=\"user\"\n[[people]]\nname=\"a\"\nrole=\"user\"\n", "two entries named"},
 		{"unknown role", "[[people]]\nname=\"a\"\nrole=\"king\"\n", "people.a.role"},

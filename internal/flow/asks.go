@@ -53,7 +53,7 @@ func askFor(t task.Task, p agent.Pending, now time.Time) approval.Ask {
 	if a.Title == "" {
 		a.Title = "Approve " + p.Tool + "?"
 	}
-	a.Blocks = []chat.Block{actionBlock(p)}
+	a.Blocks = actionBlocks(p)
 	a.Fields = []chat.Field{{Label: "Tool", Value: p.Tool}, {Label: "Why it is asked", Value: p.Decision.Reason}}
 	if p.Decision.Class != "" && p.Decision.Class != permission.Plain {
 		a.Fields = append(a.Fields, chat.Field{Label: "Class", Value: strings.TrimSpace(string(p.Decision.Class) + " " + p.Decision.Offending)})
@@ -83,18 +83,22 @@ func planAsk(a approval.Ask, p agent.Pending) approval.Ask {
 
 func short(hash string) string { return hash[:min(12, len(hash))] }
 
-// actionBlock is the action, whole: a command as it would run, anything else as its arguments.
-func actionBlock(p agent.Pending) chat.Block {
-	var bash struct {
-		Command string `json:"command"`
-	}
-	if p.Tool == "bash" && json.Unmarshal(p.Args, &bash) == nil && bash.Command != "" {
-		return chat.Block{Name: "command.sh", Lang: "bash", Text: bash.Command}
+// actionBlocks are the action, whole: a command as it would run with what else the call says, anything else as its arguments.
+func actionBlocks(p agent.Pending) []chat.Block {
+	var args map[string]json.RawMessage
+	var line string
+	if p.Tool == "bash" && json.Unmarshal(p.Args, &args) == nil && json.Unmarshal(args["command"], &line) == nil && line != "" {
+		blocks := []chat.Block{{Name: "command.sh", Lang: "bash", Text: line}}
+		delete(args, "command")
+		if rest, err := json.MarshalIndent(args, "", "  "); err == nil && len(args) > 0 {
+			blocks = append(blocks, chat.Block{Name: "options.json", Lang: "json", Text: string(rest)})
+		}
+		return blocks
 	}
 	if p.Text != "" {
-		return chat.Block{Name: p.Tool + ".txt", Text: p.Text}
+		return []chat.Block{{Name: p.Tool + ".txt", Text: p.Text}}
 	}
-	return chat.Block{Name: p.Tool + ".json", Lang: "json", Text: string(p.Args)}
+	return []chat.Block{{Name: p.Tool + ".json", Lang: "json", Text: string(p.Args)}}
 }
 
 func questionChoices(p agent.Pending) []approval.Choice {

@@ -150,16 +150,7 @@ func (g *guard) proxy(setting string) (func(*http.Request) (*url.URL, error), er
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	if !g.trusts(address) {
-		d.Control = func(_, real string, _ syscall.RawConn) error {
-			ap, err := netip.ParseAddrPort(real)
-			if err != nil {
-				return fmt.Errorf("%w: %s", ErrPrivate, real)
-			}
-			if private(ap.Addr()) {
-				return fmt.Errorf("%w: %s is %s, and the configuration does not name it", ErrPrivate, address, ap.Addr())
-			}
-			return nil
-		}
+		d.Control = func(_, real string, _ syscall.RawConn) error { return refuse(address, real, nil) }
 	}
 	return d.DialContext(ctx, network, address)
 }

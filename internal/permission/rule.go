@@ -44,7 +44,7 @@ var readTools = set("read_file ls glob grep")
 // builtinTools are the ids that a rule may name besides families, MCP names and Config.Tools.
 var builtinTools = set(`bash write_file edit_file multi_edit notebook_edit move_file delete_range delete_symbol read_file ls glob grep
 	todo_write ask update_goal exit_plan_mode complete_step remember forget memory history task read_only_task fleet parallel_tasks
-	run_skill read_only_skill use_capability web_fetch web_search bash_output kill_shell list_tasks task_output`)
+	run_skill read_only_skill use_capability web_fetch web_search bash_output kill_shell wait list_tasks task_output`)
 
 // ParseRule reads a rule. The error says why it could never match anything.
 func ParseRule(text, source string) (Rule, error) {

@@ -88,6 +88,10 @@ func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
 		return Result{}, err
 	}
 	limits := p.Limits.withDefaults()
+	env, mounts, err := networked(p, mounts)
+	if err != nil {
+		return Result{}, err
+	}
 	x := &execution{
 		program:   b.program,
 		workspace: p.Workspace,
@@ -95,13 +99,29 @@ func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
 		bindFD:    b.bindFD,
 		mounts:    append(identity(uid, gid, p.Home), mounts...),
 		private:   p.Temp == "",
-		tail:      slices.Concat([]string{"--remount-ro", "/", "--remount-ro", "/dev", "--chdir", dir, "--"}, limited(limits, c.Argv)),
-		env:       slices.Concat(p.Env, c.Env),
+		tail:      []string{"--remount-ro", "/", "--remount-ro", "/dev", "--chdir", dir, "--"},
+		argv:      limited(limits, c.Argv),
+		env:       slices.Concat(p.Env, env, c.Env),
 		stdin:     c.Stdin,
 		out:       newCapture(limits.Output, c.Output),
 		drop:      drop, uid: uid, gid: gid,
 	}
 	return x.supervise(ctx, wallFor(limits, c))
+}
+
+// networked adds what a box with a network needs: the program that opens the proxy's port in it, and the variables that name the proxy.
+func networked(p Policy, mounts []mount) (env []string, all []mount, err error) {
+	if p.Network == nil {
+		return nil, mounts, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("network of the box: %w", err)
+	}
+	if _, err := os.Stat(self); err != nil {
+		return nil, nil, fmt.Errorf("network of the box: the host's program was replaced while it runs, restart the host: %w", err)
+	}
+	return proxyEnv(), append(mounts, mount{kind: bindRO, src: self, dest: relayPath}), nil
 }
 
 // clearTempPath removes links that a task may have left in its temp folder on the way to a workspace that lies below /tmp: a

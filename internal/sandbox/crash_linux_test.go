@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +12,12 @@ import (
 	"time"
 )
 
-// TestMain lets the test program play a host that dies.
+// TestMain lets the test program play a host that dies, and the program that a box with a network starts with.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == RelayCommand {
+		fmt.Fprintln(os.Stderr, Relay(os.Args[2:]))
+		os.Exit(1)
+	}
 	if dir := os.Getenv("REASONIX_TEST_HOST"); dir != "" {
 		box, _, err := Detect(context.Background(), Config{})
 		if err != nil {

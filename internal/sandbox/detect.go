@@ -12,7 +12,6 @@ import (
 type Config struct {
 	Bash    string // "enforce" (default) or "off"
 	Backend string // "auto" (default) or "bwrap"
-	Network bool   // refused until the proxy is built
 	// Workspaces are folders that tasks can write: a backend's program is never taken from inside one of them.
 	Workspaces []string
 	Path       string // where to look for programs; empty: PATH of the process
@@ -34,9 +33,6 @@ type Report struct {
 // Windows that is the only mode (Spec, section 5). Without a usable backend it returns ErrUnavailable, and the Report has
 // the reason and the mend.
 func Detect(ctx context.Context, cfg Config) (Box, Report, error) {
-	if cfg.Network {
-		return nil, Report{Mode: "enforce"}, fmt.Errorf("sandbox: network = true is not built yet: remove it, boxes have no network")
-	}
 	switch cfg.Bash {
 	case "", "enforce", "off":
 	default:

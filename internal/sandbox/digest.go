@@ -14,6 +14,9 @@ func (p Policy) Digest() string {
 	p.Readable = sorted(p.Readable)
 	p.ForbidRead = sorted(p.ForbidRead)
 	p.Limits = p.Limits.withDefaults()
+	if p.Network != nil {
+		p.Network = &Network{AllowHosts: sorted(p.Network.AllowHosts), Trusted: sorted(p.Network.Trusted)}
+	}
 	data, err := json.Marshal(p)
 	if err != nil { // only strings, numbers and bools: cannot happen
 		panic("sandbox: encode policy: " + err.Error())

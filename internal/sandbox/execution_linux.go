@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -26,6 +28,8 @@ type execution struct {
 	mounts    []mount
 	private   bool // no temp folder given: /tmp is in memory
 	tail      []string
+	argv      []string
+	relay     *net.UnixConn // the host's end of the relay, when the box has a network
 	env       []string
 	stdin     io.Reader
 	out       *capture
@@ -66,6 +70,7 @@ func (x *execution) supervise(ctx context.Context, wall time.Duration) (Result, 
 
 func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error) {
 	defer x.closeFiles()
+	defer x.closeRelay()
 	cmd, out, stat, err := x.command()
 	if err != nil {
 		return Result{}, err
@@ -79,6 +84,7 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 		return Result{}, err
 	}
 	x.closeFiles()
+	reached := x.serveNetwork()
 	copied := make(chan struct{})
 	go func() { defer close(copied); _, _ = io.Copy(x.out, out) }()
 	child, ended := watch(stat)
@@ -105,6 +111,7 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 
 	r := Result{Duration: time.Since(start), Stopped: stopped}
 	r.Output, r.Omitted = x.out.bytes()
+	r.Reached = reached()
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -143,7 +150,14 @@ func (x *execution) command() (cmd *exec.Cmd, out, stat *os.File, err error) {
 		return nil, nil, nil, err
 	}
 	args = append(args, "--seccomp", filterFD, "--json-status-fd", statFD)
-	cmd = exec.Command(x.program, append(args, x.tail...)...)
+	relay, err := x.relayArgs()
+	if err != nil {
+		stat.Close()
+		out.Close()
+		outW.Close()
+		return nil, nil, nil, err
+	}
+	cmd = exec.Command(x.program, slices.Concat(args, x.tail, relay, x.argv)...)
 	cmd.Env = x.env
 	cmd.Dir = "/"
 	cmd.Stdin = x.stdin
@@ -156,6 +170,35 @@ func (x *execution) command() (cmd *exec.Cmd, out, stat *os.File, err error) {
 	}
 	x.files = append(x.files, outW) // closed with the rest after the start; not in ExtraFiles
 	return cmd, out, stat, nil
+}
+
+// relayArgs stand before the command of a box with a network.
+func (x *execution) relayArgs() ([]string, error) {
+	if x.policy.Network == nil {
+		return nil, nil
+	}
+	ours, theirs, err := relaySocket()
+	if err != nil {
+		return nil, err
+	}
+	x.relay = ours
+	return []string{relayPath, RelayCommand, x.pass(theirs)}, nil
+}
+
+// serveNetwork serves the proxy until the returned function is called.
+func (x *execution) serveNetwork() (reached func() []string) {
+	if x.relay == nil {
+		return func() []string { return nil }
+	}
+	r := serveRelay(x.relay, x.policy.Network)
+	x.relay = nil
+	return r.close
+}
+
+func (x *execution) closeRelay() {
+	if x.relay != nil {
+		x.relay.Close()
+	}
 }
 
 func (x *execution) arguments() ([]string, error) {

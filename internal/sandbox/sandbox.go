@@ -22,6 +22,7 @@ type Policy struct {
 	ForbidRead []string // hidden, also when they appear later
 	Env        []string // the whole environment of the box: NAME=value from an allow list
 	Limits     Limits
+	Network    *Network // nil: none
 }
 
 // Limits bound one command; zero means the default of Defaults.
@@ -54,6 +55,7 @@ type Result struct {
 	TimedOut bool
 	Stopped  string // the other limit that ended the command, in words; empty when none did
 	Duration time.Duration
+	Reached  []string // what the command reached or tried to reach over the network, in order, with the reason of a refusal
 }
 
 // Box runs commands under a Policy. Cancelling ctx ends the whole process tree within 2 s.

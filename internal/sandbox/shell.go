@@ -24,24 +24,52 @@ type shell struct {
 // maxLine is what the kernel takes as one argument (MAX_ARG_STRLEN), less one byte.
 const maxLine = 128<<10 - 1
 
-func (s shell) Run(ctx context.Context, c tool.Command) (tool.Result, error) {
+// prepare checks a line and gives what the box needs for it.
+func (s shell) prepare(c tool.Command) (Policy, Command, error) {
 	if strings.ContainsRune(c.Line, 0) {
-		return tool.Result{}, errors.New("run command: the line contains a NUL byte")
+		return Policy{}, Command{}, errors.New("run command: the line contains a NUL byte")
 	}
 	if len(c.Line) > maxLine {
-		return tool.Result{}, fmt.Errorf("run command: the line is longer than %d bytes; write it to a file and run that", maxLine)
+		return Policy{}, Command{}, fmt.Errorf("run command: the line is longer than %d bytes; write it to a file and run that", maxLine)
 	}
 	p := s.policy()
 	dir, err := dirIn(p.Workspace, c.Dir)
 	if err != nil {
-		return tool.Result{}, fmt.Errorf("run command: %w", err)
+		return Policy{}, Command{}, fmt.Errorf("run command: %w", err)
 	}
-	r, err := s.box.Run(ctx, p, Command{Argv: []string{bashPath(), "-c", c.Line}, Dir: dir, Output: c.Output, Wall: c.Timeout})
-	if r.Stopped != "" {
-		r.Output = fmt.Appendf(r.Output, "\n[stopped: %s]\n", r.Stopped)
+	return p, Command{Argv: []string{bashPath(), "-c", c.Line}, Dir: dir, Output: c.Output, Wall: c.Timeout}, nil
+}
+
+func (s shell) Run(ctx context.Context, c tool.Command) (tool.Result, error) {
+	p, command, err := s.prepare(c)
+	if err != nil {
+		return tool.Result{}, err
 	}
+	r, err := s.box.Run(ctx, p, command)
+	r.Output = append(r.Output, stoppedNote(r.Stopped)+reachedNote(r.Reached)...)
 	return tool.Result{Output: string(r.Output), ExitCode: r.ExitCode, TimedOut: r.TimedOut, Omitted: r.Omitted,
 		Duration: r.Duration}, err
+}
+
+func stoppedNote(why string) string {
+	if why == "" {
+		return ""
+	}
+	return "\n[stopped: " + why + "]\n"
+}
+
+// reachedNote goes to the transcript with the output: what was reached stays on record, and a refusal is explained.
+func reachedNote(reached []string) string {
+	const most = 20
+	if len(reached) == 0 {
+		return ""
+	}
+	more := ""
+	if len(reached) > most {
+		more = fmt.Sprintf(" and %d more", len(reached)-most)
+		reached = reached[:most]
+	}
+	return "\n[network: " + strings.Join(reached, ", ") + more + "]\n"
 }
 
 // dirIn resolves dir inside root; a symlink that leads out of root is refused like any other way out.

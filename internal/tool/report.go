@@ -6,6 +6,10 @@ import "context"
 type Report struct {
 	ExitCode int      // of a command; not 0 means that it failed, although the tool itself worked
 	Paths    []string // what the call really touched; empty: what Pather says
+	// Open: the call only started its command, so nothing is known about how it ends. Command is what ended, when that is not in the
+	// call's own arguments.
+	Open    bool
+	Command string
 }
 
 type reportKey struct{}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"net/http"
 	"time"
 )
 
@@ -88,6 +89,11 @@ type Result struct {
 type Env struct {
 	Files Files
 	Shell Shell
+	// Background runs commands beside the calls; nil: none can be started. Shells is what earlier attempts of the run started.
+	Background Background
+	Shells     Shells
+	// Web reaches what the task's network reaches; nil: there is none.
+	Web *http.Client
 	// Note keeps host facts of the run (todos, goal reports, seen files); nil outside a run.
 	Note func(kind string, data json.RawMessage)
 	// Output takes live output of a running command; may be nil.

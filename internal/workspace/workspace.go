@@ -95,7 +95,7 @@ type meta struct {
 	Pushed  string    `json:"pushed,omitempty"` // head of the last push
 }
 
-// Policy is the box of this workspace, with what the caller adds: extra's lists and environment are appended, its limits,
+// Policy is the box of this workspace, with what the caller adds: extra's lists and environment are appended, its limits, Network,
 // ReadOnly and ForbidRead are taken over.
 func (w *Workspace) Policy(extra sandbox.Policy) sandbox.Policy {
 	p := sandbox.Policy{
@@ -106,6 +106,7 @@ func (w *Workspace) Policy(extra sandbox.Policy) sandbox.Policy {
 		ForbidRead: slices.Clone(extra.ForbidRead),
 		Env:        slices.Concat(sandbox.BoxEnv(w.store.opt.Lookup, w.Home, "/tmp", w.Caches), extra.Env),
 		Limits:     extra.Limits,
+		Network:    extra.Network,
 	}
 	if w.meta.Mirror != "" {
 		p.Readable = append(p.Readable, w.store.mirrorObjects(w.meta.Mirror))

@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	bashDescription = `Run one bash line in the workspace; normally sandboxed and without network. Each call is a new shell: cd and variables do not last.
-The output holds stdout and stderr together; a long one keeps head and tail. Prefer the file and search tools where they fit.`
+	bashDescription = `Run one bash line in the workspace, sandboxed. Each call is a new shell: cd and variables do not last.
+The output holds stdout and stderr together; a long one keeps head and tail. Prefer the file and search tools where they fit.
+run_in_background is for servers and long work: the call returns an id at once.`
 
 	bashSchema = `{"type":"object","additionalProperties":false,"required":["command"],"properties":{` +
 		`"command":{"type":"string","minLength":1},` +
-		`"timeout":{"type":"integer","minimum":1,"maximum":3600,"description":"Seconds; the host's limit when absent."}}}`
+		`"timeout":{"type":"integer","minimum":1,"maximum":3600,"description":"Seconds; the host's limit when absent."},` +
+		`"run_in_background":{"type":"boolean"}}}`
 
 	timedOutCode = 124 // as timeout(1) says it
 )
@@ -28,18 +30,21 @@ func newBash(env tool.Env) tool.Tool {
 	if env.Shell == nil {
 		return nil
 	}
-	return bash{card: card{name: "bash", description: bashDescription, schema: bashSchema}, env: env}
+	return &bash{card: card{name: "bash", description: bashDescription, schema: bashSchema}, env: env, started: env.Shells.Started}
 }
 
 type bash struct {
 	card
-	env tool.Env
+	env     tool.Env
+	started int // background commands of this run so far; calls of bash never overlap
 }
 
-func (t bash) Execute(ctx context.Context, raw json.RawMessage) (string, error) {
+// Execute implements tool.Tool.
+func (t *bash) Execute(ctx context.Context, raw json.RawMessage) (string, error) {
 	a, err := decode[struct {
-		Command string `json:"command"`
-		Timeout int    `json:"timeout"`
+		Command    string `json:"command"`
+		Timeout    int    `json:"timeout"`
+		Background bool   `json:"run_in_background"`
 	}](raw)
 	if err != nil {
 		return "", err
@@ -48,6 +53,9 @@ func (t bash) Execute(ctx context.Context, raw json.RawMessage) (string, error) 
 		return "", errors.New("command is empty")
 	}
 	c := tool.Command{Line: a.Command, Timeout: time.Duration(a.Timeout) * time.Second, Output: t.env.Output}
+	if a.Background {
+		return t.start(ctx, c)
+	}
 	r, err := t.env.Shell.Run(ctx, c)
 	if r.TimedOut && r.ExitCode == 0 {
 		r.ExitCode = timedOutCode

@@ -120,13 +120,13 @@ func TestAToolIsOfferedOnlyWhenItsPortIsThere(t *testing.T) {
 		t.Errorf("with a shell: %s", got)
 	}
 	r := newRig(t, sandbox.FilesConfig{})
-	want := "ask bash edit_file glob grep ls move_file multi_edit read_file todo_write write_file"
+	want := "ask bash_output kill_shell wait bash delete_range delete_symbol edit_file glob grep ls move_file multi_edit notebook_edit read_file todo_write web_fetch write_file"
 	if got := strings.Join(r.reg.Names(), " "); got != want {
 		t.Errorf("with all ports: %s", got)
 	}
 	for _, n := range r.reg.Names() {
 		tl, _ := r.reg.Get(n)
-		readers := "ask glob grep ls read_file todo_write"
+		readers := "ask bash_output glob grep kill_shell ls read_file todo_write wait"
 		if tl.ReadOnly() != strings.Contains(" "+readers+" ", " "+n+" ") {
 			t.Errorf("%s says ReadOnly %v", n, tl.ReadOnly())
 		}

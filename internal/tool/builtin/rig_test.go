@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ type rig struct {
 	reg   *tool.Registry
 	notes []note
 	shell *shell
+	jobs  *jobs
 }
 
 type note struct {
@@ -29,13 +31,13 @@ type note struct {
 
 func newRig(t *testing.T, c sandbox.FilesConfig) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), shell: &shell{}}
+	r := &rig{t: t, dir: t.TempDir(), shell: &shell{}, jobs: &jobs{}}
 	c.Workspace = r.dir
 	files, err := sandbox.NewFiles(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.env = tool.Env{Files: files, Shell: r.shell, Versions: tool.NewVersions(),
+	r.env = tool.Env{Files: files, Shell: r.shell, Background: r.jobs, Web: http.DefaultClient, Versions: tool.NewVersions(),
 		Note: func(kind string, data json.RawMessage) { r.notes = append(r.notes, note{kind, data}) }}
 	if r.reg, err = tool.NewRegistry(tool.Builtins(r.env)...); err != nil {
 		t.Fatal(err)
