@@ -109,6 +109,10 @@ func (l *Loop) judge(ctx context.Context, j *judged) {
 			j.failure = fmt.Sprintf("error: %v", err)
 			return
 		}
+		if l.cfg.Unasked != "" && q.Kind == "question" {
+			j.failure = l.cfg.Unasked
+			return
+		}
 		j.question = &q
 		return
 	}

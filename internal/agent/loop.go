@@ -34,6 +34,7 @@ type Config struct {
 	Notebook    *Notebook                                  // host facts that tools leave; appended with the result of their call
 	Ended       func() Stop                                // asked at every turn boundary; not empty: the loop stops with it
 	OnEntry     func(session.Entry)                        // sees every entry, loaded and appended, in order
+	Unasked     string                                     // what the model hears when it asks a question that nobody will answer; empty: questions wait
 	After       func(ctx context.Context, call Ran) string // what the user's hooks say to a call that ran; empty: nothing. Nil: none
 }
 

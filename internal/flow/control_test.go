@@ -2,6 +2,8 @@ package flow_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"reasonix/internal/run"
 	"reasonix/internal/session"
 	"reasonix/internal/task"
+	"reasonix/internal/tool"
 )
 
 // planner tries to deploy before it has a plan, presents one, and deploys once the answer lets it. A rejected plan is presented again.
@@ -143,6 +146,38 @@ func TestAHeadlessPlanEndsOnThePlan(t *testing.T) {
 	done := h.state(out.TaskID, task.Completed)
 	if h.shop.deploy.effects.Load() != 0 || !strings.Contains(done.Result, "1. deploy to prod") || !strings.Contains(done.Result, "Nothing was changed") {
 		t.Fatalf("result %q", done.Result)
+	}
+}
+
+// asking is a tool that asks a person.
+type asking struct{}
+
+func (asking) Name() string        { return "ask" }
+func (asking) Description() string { return "asks" }
+func (asking) ReadOnly() bool      { return true }
+func (asking) Schema() json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+}
+func (asking) Execute(context.Context, json.RawMessage) (string, error) {
+	return "", errors.New("never runs")
+}
+func (asking) Question(json.RawMessage) (tool.Question, error) {
+	return tool.Question{Kind: "question", Title: "Which?", Text: "Which version?"}, nil
+}
+
+func TestAHeadlessTaskDecidesItself(t *testing.T) {
+	h := newHouse(t, func(h *house) {
+		h.route.Headless, h.route.Asks, h.shop.extra = true, task.Asks{}, asking{}
+		h.shop.model = &model{turn: func(_ context.Context, msgs []provider.Message) (string, []provider.ToolCall, error) {
+			if last := msgs[len(msgs)-1]; last.Role == provider.RoleTool {
+				return "Assumed the newest, because " + last.Content, nil, nil
+			}
+			return "", []provider.ToolCall{{ID: "q", Name: "ask", Arguments: "{}"}}, nil
+		}}
+	})
+	out := h.ask("DEV", "choose")
+	if got := h.state(out.TaskID, task.Completed); !strings.Contains(got.Result, "nobody can be asked here") {
+		t.Fatalf("%q", got.Result)
 	}
 }
 

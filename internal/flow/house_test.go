@@ -213,6 +213,7 @@ func (gate) Offers(permission.Call) []string { return []string{"deploy"} }
 type shop struct {
 	model  *model
 	deploy *deploy
+	extra  tool.Tool // may be nil
 	tree   atomic.Pointer[string]
 	broken atomic.Pointer[error]
 }
@@ -238,6 +239,11 @@ func (b *bench) Equip(_ context.Context, s *run.Spec) error {
 	reg, err := tool.NewRegistry(b.shop.deploy)
 	if err != nil {
 		return err
+	}
+	if b.shop.extra != nil {
+		if err := reg.Add(b.shop.extra); err != nil {
+			return err
+		}
 	}
 	s.Provider, s.Tools, s.System = b.shop.model, reg, "You are a double."
 	s.Gate = gate{standing: s.Standing, surface: flow.SurfaceOf(b.t), grants: b.grants}

@@ -94,6 +94,7 @@ func TestAGrantLastsAcrossARestartUntilItIsRevoked(t *testing.T) {
 	h.restart()
 	second := h.ask("DEV", "deploy again")
 	h.state(second.TaskID, task.Completed) // nobody was asked
+	h.door.find(t, chat.KindResult, "deploy again")
 	if h.door.count(chat.KindAsk) != 1 {
 		t.Fatalf("%d asks", h.door.count(chat.KindAsk))
 	}
@@ -118,6 +119,7 @@ func TestAGrantForOneTaskEndsWithIt(t *testing.T) {
 	h.press("LEAD", h.openAsk(first.TaskID).ID, "allow-session")
 	h.restart()
 	h.state(first.TaskID, task.Completed)
+	h.door.find(t, chat.KindResult, "deploy twice")
 	if h.shop.deploy.effects.Load() != 2 || h.door.count(chat.KindAsk) != 1 {
 		t.Fatalf("%d effects, %d asks", h.shop.deploy.effects.Load(), h.door.count(chat.KindAsk))
 	}

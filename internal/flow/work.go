@@ -56,6 +56,9 @@ func (h *Host) attempt(ctx context.Context, taskID string) error {
 	return nil
 }
 
+// unasked is a question's result on a headless route.
+const unasked = "nobody can be asked here: decide with a sensible default and report it as an assumption, or say what is missing"
+
 // attempt is one stretch of running.
 type attempt struct {
 	*Host
@@ -91,6 +94,9 @@ func (a *attempt) work(ctx context.Context) error {
 	a.standing, a.setBy = run.NewStanding(a.t.Spec.Posture, a.t.Spec.Mode == task.ModePlan), a.t.Spec.PostureBy
 	a.purse = a.ledger()
 	spec := a.spec()
+	if a.t.Spec.Headless {
+		spec.Unasked = unasked
+	}
 	if err := bench.Equip(ctx, &spec); err != nil {
 		return a.afterStop(ctx, Progress{}, func(ctx context.Context) error {
 			return a.trouble(ctx, Progress{}, "The task could not be equipped", err)

@@ -114,7 +114,7 @@ func (d *drive) config() agent.Config {
 	return agent.Config{Session: s.Session, Provider: s.Provider, Tools: s.Tools, Gate: s.Gate, Tree: s.Tree, BoxDigest: s.BoxDigest,
 		WorkDir: s.WorkDir, Temperature: s.Temperature, MaxTokens: s.MaxTokens, MaxSteps: s.MaxSteps, Meter: s.Meter, Inbox: d.inbox,
 		Draining: s.Draining, Observe: s.Observe, Redact: s.Redact, LiveRedact: s.LiveRedact, Resolve: s.Resolve, Notebook: s.Notebook,
-		Ended: d.ended, OnEntry: d.see, After: s.Hooks.after()}
+		Ended: d.ended, OnEntry: d.see, After: s.Hooks.after(), Unasked: s.Unasked}
 }
 
 func (d *drive) see(e session.Entry) {

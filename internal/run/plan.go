@@ -107,7 +107,7 @@ func (g planGate) Judge(ctx context.Context, c permission.Call) permission.Decis
 	switch {
 	case c.Tool == "bash" && !g.box:
 		return g.refuse("plan mode: there is no sandbox that could keep commands from changing the workspace, so none runs before the plan is approved")
-	case c.Tool != "bash" && !c.ReadOnly:
+	case c.Tool != "bash" && c.Tool != "web_fetch" && !c.ReadOnly: // a fetch changes nothing here and keeps its rules
 		return g.refuse("plan mode: nothing is changed before a person has approved the plan. Investigate with what only reads, then present the plan with " + PlanTool +
 			"; a call that stood in the same message as the plan has to be made again after the answer")
 	}

@@ -43,6 +43,7 @@ type Spec struct {
 	Standing       *Standing                                        // phase and posture; nil: no posture of its own, and plan mode starts one
 	ReadOnlyBox    bool                                             // the shell makes the workspace read-only while Standing.Planning
 	PostureBy      func() string                                    // who changed the posture last; may be nil
+	Unasked        string                                           // what the model hears when it asks a question here; empty: the attempt stops and waits
 	Hooks          *Hooks                                           // the user's commands; nil: none
 }
 
