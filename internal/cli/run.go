@@ -33,6 +33,7 @@ type runFlags struct {
 	dir      string
 	last     bool
 	resume   string
+	addDirs  []string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -57,6 +58,7 @@ A prompt of "-" is read from standard input. ` + "`reasonix help exit-codes`" + 
 	c.Flags().StringVar(&f.model, "model", "", "provider, model or provider/model (default: default_model)")
 	c.Flags().IntVar(&f.maxSteps, "max-steps", 0, "most model calls, 0 = no limit")
 	c.Flags().StringVar(&f.dir, "dir", ".", "folder to work in")
+	c.Flags().StringArrayVar(&f.addDirs, "add-dir", nil, "another folder that may be written, beside [sandbox].allow_write; may be repeated")
 	c.Flags().BoolVar(&f.last, "continue", false, "go on with the last session of this folder")
 	c.Flags().StringVar(&f.resume, "resume", "", "go on with the session of this id")
 	return c
@@ -115,6 +117,10 @@ func (a *app) run(ctx context.Context, f runFlags, prompt string) error {
 	}
 	if strings.TrimSpace(prompt) == "" {
 		return usageError{errors.New("the prompt is empty")}
+	}
+	var err error
+	if f.addDirs, err = addedDirs(f.addDirs); err != nil {
+		return err
 	}
 	started := time.Now()
 	out, err := a.runOnce(ctx, f, prompt)
@@ -194,6 +200,7 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 	for _, w := range cfg.Warnings {
 		fmt.Fprintln(a.errs, "reasonix:", w)
 	}
+	cfg.Sandbox.AllowWrite = append(cfg.Sandbox.AllowWrite, f.addDirs...)
 	model, err := a.openModel(cfg, env, f.model)
 	if err != nil {
 		return r, err
@@ -230,6 +237,28 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 		}
 	}
 	return r, nil
+}
+
+// addedDirs checks --add-dir and gives the real folders.
+func addedDirs(dirs []string) ([]string, error) {
+	var out []string
+	for _, d := range dirs {
+		abs, err := filepath.Abs(config.ExpandHome(d))
+		if err == nil {
+			abs, err = filepath.EvalSymlinks(abs)
+		}
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--add-dir %s: %w", d, err)}
+		}
+		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+			return nil, usageError{fmt.Errorf("--add-dir %s is not a folder", d)}
+		}
+		if filepath.Dir(abs) == abs {
+			return nil, usageError{fmt.Errorf("--add-dir %s: the root of the file system is never opened for writing", d)}
+		}
+		out = append(out, abs)
+	}
+	return out, nil
 }
 
 func subtypeOf(out run.Outcome) string {

@@ -50,7 +50,7 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 		Session: log, Mode: run.ModeRun, WorkDir: root, BoxDigest: digest, Temperature: cfg.Agent.Temperature, MaxSteps: f.maxSteps,
 		System: run.System(own, root, runtime.GOOS+"/"+runtime.GOARCH, true, cfg.Sandbox.Network),
 		Gate: run.Rules{
-			Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Before: before,
+			Policy: rulesOf(cfg), WriteRoots: write, Never: []string{home}, Home: userHome(), Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Before: before,
 			Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
 		},
 	}

@@ -165,6 +165,8 @@ func TestBadConfigurationIsNamedWithItsLine(t *testing.T) {
 		{"unknown table", "[agnt]\nx = 1\n", ":1: unknown key agnt"},
 		{"wrong type", "[tools]\nbash_timeout_seconds = \"soon\"\n", ":2: "},
 		{"bad mode", "[permissions]\nmode = \"maybe\"\n", "permissions.mode"},
+		{"write root", "[sandbox]\nallow_write = [\"/\"]\n", "absolute folder"},
+		{"relative write root", "[sandbox]\nallow_write = [\"cache\"]\n", "absolute folder"},
 		{"network", "[sandbox]\nnetwork = true\nallow_hosts = [\"https://a.example\"]\n", "host name"},
 		{"connection without kind", "[[connections]]\nname = \"x\"\n", ":1: a connection needs"},
 		{"two people of one name", "[[people]]\nname=\"a\"\nrole=\"user\"\n[[people]]\nname=\"a\"\nrole=\"user\"\n", "two entries named"},

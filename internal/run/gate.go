@@ -17,6 +17,8 @@ type Rules struct {
 	Situation  permission.Situation
 	WriteRoots []string // absolute folders besides the workspace that may be written
 	Managed    []string // absolute paths of the host's own configuration
+	Never      []string // absolute folders of the host's state: no answer opens them for writing
+	Home       string   // of the host's user, for a warning
 	Before     Before   // may be nil
 }
 
@@ -45,7 +47,7 @@ func (r Rules) Digest() string { return r.Policy.Digest() }
 func (r Rules) Offers(c permission.Call) []string { return r.Policy.Offers(r.complete(c)) }
 
 func (r Rules) complete(c permission.Call) permission.Call {
-	c.WriteRoots, c.Managed = r.WriteRoots, r.Managed
+	c.WriteRoots, c.Managed, c.Never, c.Home = r.WriteRoots, r.Managed, r.Never, r.Home
 	if c.RealRoot == "" && c.Root != "" {
 		if real, err := filepath.EvalSymlinks(c.Root); err == nil {
 			c.RealRoot = real
