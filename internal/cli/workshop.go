@@ -282,7 +282,7 @@ func (b *bench) writeRoots() []string {
 func (b *bench) extra() sandbox.Policy {
 	return sandbox.Policy{
 		Writable: expanded(b.cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(b.cfg.Sandbox.ForbidRead),
-		Limits:  sandbox.Limits{Wall: time.Duration(b.cfg.Tools.BashTimeoutSeconds) * time.Second},
+		Limits:  sandbox.Limits{Wall: time.Duration(b.cfg.Tools.BashTimeoutSeconds) * time.Second, DiskBytes: int64(b.cfg.Sandbox.DiskMB) << 20},
 		Network: b.network(),
 	}
 }
