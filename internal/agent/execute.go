@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"reasonix/internal/permission"
 	"reasonix/internal/session"
 	"reasonix/internal/tool"
 )
@@ -83,6 +84,9 @@ func (l *Loop) runReaders(ctx context.Context, calls []*judged) error {
 func (l *Loop) execute(ctx context.Context, j *judged) (e session.Entry, stopped bool) {
 	began := time.Now()
 	ctx, report := tool.WithReport(ctx)
+	if j.answer != nil && j.answer.Allows() && j.decision.Kind == permission.KindWrite {
+		ctx = tool.WithWrites(ctx, j.decision.Writes)
+	}
 	text, err := safely(ctx, j)
 	f := session.Fact{OK: err == nil && report.ExitCode == 0, Command: command(j.args), ExitCode: report.ExitCode,
 		Paths: j.paths, DurationMS: time.Since(began).Milliseconds()}

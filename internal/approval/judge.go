@@ -23,6 +23,9 @@ func Judge(a Ask, by Presser, p chat.Press, now time.Time) Verdict {
 	}
 	p = a.spoken(p)
 	c, ok := a.choice(p.Choice)
+	if named, is := a.choice(strings.TrimSpace(p.Text)); !ok && is && p.Choice == "answer" {
+		c, ok, p.Text = named, true, "" // "/answer ID allow-session": the text names a choice, exactly
+	}
 	if !ok {
 		return Verdict{Kind: BadChoice, Ask: a, Reason: fmt.Sprintf("%q is no answer to this request. Answer with one of: %s.", p.Choice, a.choiceList())}
 	}

@@ -150,3 +150,17 @@ func TestIDsAreUniqueAndReadByCommands(t *testing.T) {
 		seen[id] = true
 	}
 }
+
+func TestAnAnswerThatNamesAChoiceIsThatChoiceAndNothingElse(t *testing.T) {
+	a := openAsk()
+	a.Choices = []Choice{{ID: "allow", Consent: true}, {ID: "allow-session", Grant: "Bash(go test:*)", Consent: true}, {ID: "deny"}}
+	for text, want := range map[string]string{" allow-session\n": "allow-session", "deny": "deny", "allow-session please": "", "allow it": "", "": ""} {
+		v := Judge(a, as("lead", "approver"), chat.Press{AskID: a.ID, Choice: "answer", Text: text}, now)
+		switch {
+		case want == "" && v.Kind != BadChoice:
+			t.Errorf("%q: %+v", text, v)
+		case want != "" && (v.Kind != Accepted || v.Ask.Answer.Choice != want || v.Ask.Answer.Text != ""):
+			t.Errorf("%q: %+v", text, v)
+		}
+	}
+}

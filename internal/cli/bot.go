@@ -24,7 +24,7 @@ import (
 
 func (a *app) botCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bot", Short: "Run the host and look at its tasks", Args: exactly(0, "a subcommand"), RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(a.botStart(), a.botStop(), a.botDoctor(), a.tasksCommand(), a.asksCommand(), a.budgetCommand())
+	c.AddCommand(a.botStart(), a.botStop(), a.botDoctor(), a.tasksCommand(), a.asksCommand(), a.budgetCommand(), a.workspaceCommand())
 	return c
 }
 
@@ -62,6 +62,10 @@ func (a *app) serve(ctx context.Context, h *house) error {
 	g, running := errgroup.WithContext(running)
 	g.Go(func() error { return h.flow.Run(running) })
 	g.Go(func() error { return h.webhooks(running) })
+	g.Go(func() error {
+		h.keepTidy(running)
+		return nil
+	})
 	g.Go(func() error {
 		h.announce(running, a.out)
 		select {

@@ -36,6 +36,7 @@ type runFlags struct {
 	resume   string
 	plan     bool
 	goal     bool // the prompt began with /goal
+	addDirs  []string
 }
 
 func (f runFlags) mode() string {
@@ -72,6 +73,7 @@ A prompt of "-" is read from standard input. ` + "`reasonix help exit-codes`" + 
 	c.Flags().StringVar(&f.model, "model", "", "provider, model or provider/model (default: default_model)")
 	c.Flags().IntVar(&f.maxSteps, "max-steps", 0, "most model calls, 0 = no limit")
 	c.Flags().StringVar(&f.dir, "dir", ".", "folder to work in")
+	c.Flags().StringArrayVar(&f.addDirs, "add-dir", nil, "another folder that may be written, beside [sandbox].allow_write; may be repeated")
 	c.Flags().BoolVar(&f.last, "continue", false, "go on with the last session of this folder")
 	c.Flags().BoolVar(&f.plan, "plan", false, "plan only: investigate, present the plan, change nothing")
 	c.Flags().StringVar(&f.resume, "resume", "", "go on with the session of this id")
@@ -136,6 +138,9 @@ func (a *app) run(ctx context.Context, f runFlags, prompt string) error {
 	}
 	var err error
 	if prompt, err = f.takeGoal(prompt); err != nil {
+		return err
+	}
+	if f.addDirs, err = addedDirs(f.addDirs); err != nil {
 		return err
 	}
 	started := time.Now()
@@ -234,6 +239,7 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 	for _, w := range cfg.Warnings {
 		fmt.Fprintln(a.errs, "reasonix:", w)
 	}
+	cfg.Sandbox.AllowWrite = append(cfg.Sandbox.AllowWrite, f.addDirs...)
 	model, err := a.openModel(cfg, env, f.model)
 	if err != nil {
 		return r, err
@@ -276,6 +282,28 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 		}
 	}
 	return r, nil
+}
+
+// addedDirs checks --add-dir and gives the real folders.
+func addedDirs(dirs []string) ([]string, error) {
+	var out []string
+	for _, d := range dirs {
+		abs, err := filepath.Abs(config.ExpandHome(d))
+		if err == nil {
+			abs, err = filepath.EvalSymlinks(abs)
+		}
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--add-dir %s: %w", d, err)}
+		}
+		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+			return nil, usageError{fmt.Errorf("--add-dir %s is not a folder", d)}
+		}
+		if filepath.Dir(abs) == abs {
+			return nil, usageError{fmt.Errorf("--add-dir %s: the root of the file system is never opened for writing", d)}
+		}
+		out = append(out, abs)
+	}
+	return out, nil
 }
 
 func subtypeOf(out run.Outcome) string {

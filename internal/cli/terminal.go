@@ -51,7 +51,7 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 		return run.Spec{}, cleanup, err
 	}
 	s.Gate = run.Rules{
-		Policy: rulesOf(cfg), WriteRoots: write, Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Standing: standing,
+		Policy: rulesOf(cfg), WriteRoots: write, Never: []string{home}, Home: userHome(), Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Standing: standing,
 		Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
 	}.WithHooks(s.Hooks)
 	kit := run.Kit{Files: files, Shell: shell, Background: jobs, Enabled: cfg.Tools.Enabled}

@@ -35,6 +35,8 @@ type workshop struct {
 	spaces *workspace.Store
 	box    sandbox.Box // nil: no box on this machine, so no bash
 	log    *slog.Logger
+	data   string // where workspaces and mirrors live
+	home   string // of the configuration and the saved keys
 	model  func(ref string) (model, error)
 
 	mu     sync.Mutex
@@ -47,7 +49,11 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	if err != nil {
 		return nil, err
 	}
-	w := &workshop{cfg: h.cfg, doors: h.doors, log: h.log, models: map[string]model{}}
+	home, err := config.Home(a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	w := &workshop{home: home, cfg: h.cfg, doors: h.doors, log: h.log, data: data, models: map[string]model{}}
 	w.model = func(ref string) (model, error) { return a.openModel(h.cfg, env, ref) }
 	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: "enforce", Backend: h.cfg.Sandbox.Backend, Workspaces: []string{data}})
 	switch {
@@ -209,7 +215,7 @@ type bench struct {
 func (b *bench) open(ctx context.Context) error {
 	cfg := b.shop.cfg
 	files, err := sandbox.NewFiles(sandbox.FilesConfig{
-		Workspace: b.space.Dir, Write: expanded(cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(cfg.Sandbox.ForbidRead),
+		Workspace: b.space.Dir, Write: b.writeRoots(), Readable: toolchains(), ForbidRead: expanded(cfg.Sandbox.ForbidRead),
 	})
 	if err != nil {
 		return err
@@ -258,13 +264,28 @@ var toolchains = sync.OnceValue(func() []string {
 	return []string{root}
 })
 
-func (b *bench) policy() sandbox.Policy { return b.space.Policy(b.extra()) }
+func (b *bench) policy() sandbox.Policy {
+	p := b.extra()
+	p.Writable = b.writeRoots()
+	return b.space.Policy(p)
+}
+
+// writeRoots are the configured folders and those that people granted to this task.
+func (b *bench) writeRoots() []string {
+	roots := expanded(b.shop.cfg.Sandbox.AllowWrite)
+	for _, g := range b.grants {
+		if dir, ok := g.WriteDir(); ok {
+			roots = append(roots, dir)
+		}
+	}
+	return roots
+}
 
 // extra is what the configuration adds to the workspace's own box.
 func (b *bench) extra() sandbox.Policy {
 	return sandbox.Policy{
 		Writable: expanded(b.cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(b.cfg.Sandbox.ForbidRead),
-		Limits:  sandbox.Limits{Wall: time.Duration(b.cfg.Tools.BashTimeoutSeconds) * time.Second},
+		Limits:  sandbox.Limits{Wall: time.Duration(b.cfg.Tools.BashTimeoutSeconds) * time.Second, DiskBytes: int64(b.cfg.Sandbox.DiskMB) << 20},
 		Network: b.network(),
 	}
 }
@@ -320,10 +341,11 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 	s.Provider, s.Temperature, s.MaxTokens = b.model.provider, b.cfg.Agent.Temperature, b.model.entry.MaxTokens
 	s.System = run.System(own, b.space.Dir, runtime.GOOS+"/"+runtime.GOARCH, kit.Shell != nil, b.t.Spec.Network)
 	s.Gate = run.Rules{
-		Policy: rulesOf(b.cfg), Grants: flow.GrantRules(b.grants), WriteRoots: expanded(b.cfg.Sandbox.AllowWrite), Standing: s.Standing,
+		Policy: rulesOf(b.cfg), Grants: flow.GrantRules(b.grants), WriteRoots: b.writeRoots(), Never: b.shop.hostState(), Home: userHome(), Standing: s.Standing,
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
 	}.WithHooks(s.Hooks)
-	s.Tree, s.BoxDigest, s.WorkDir, s.BlockedRepeats = b.space, b.policy().Digest(), b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
+	s.Tree, s.WorkDir, s.BlockedRepeats = b.space, b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
+	s.BoxDigest = b.space.Policy(b.extra()).Digest() // without grants: one that comes with a press is no drift
 	if b.space.Restored {
 		s.Notes = append(s.Notes, restoredNote(b.t))
 	}
@@ -347,6 +369,23 @@ func systemPrompt(cfg config.Config) (string, error) {
 		return "", fmt.Errorf("read agent.system_prompt_file: %w", err)
 	}
 	return string(data), nil
+}
+
+func userHome() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "" // only a warning depends on it
+	}
+	return home
+}
+
+// hostState are the folders that no answer opens for a task: workspaces of others, the database, keys and configuration.
+func (w *workshop) hostState() []string {
+	state := []string{w.data, w.home}
+	if path, err := statePath(w.cfg); err == nil {
+		state = append(state, filepath.Dir(path))
+	}
+	return state
 }
 
 // Snapshot keeps the workspace on the host's side.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,6 +22,16 @@ func (c *Config) check() error {
 	oneOf("permissions.mode", c.Permissions.Mode, "ask", "allow", "deny")
 	oneOf("sandbox.bash", c.Sandbox.Bash, "enforce", "off")
 	oneOf("sandbox.backend", c.Sandbox.Backend, "auto", "bwrap")
+	for _, w := range c.Sandbox.AllowWrite {
+		if p := filepath.Clean(ExpandHome(w)); !filepath.IsAbs(p) || p == filepath.VolumeName(p)+string(filepath.Separator) {
+			bad("sandbox.allow_write: %q: name an absolute folder, not the root of the file system", w)
+		}
+	}
+	for key, n := range map[string]int64{"sandbox.disk_mb": int64(c.Sandbox.DiskMB), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor)} {
+		if n < 0 {
+			bad("%s is negative: 0 means no limit", key)
+		}
+	}
 	for _, h := range c.Sandbox.AllowHosts {
 		if err := sandbox.CheckHost(h); err != nil {
 			bad("sandbox.allow_hosts: %v", err)

@@ -61,6 +61,7 @@ type Sandbox struct {
 	WorkspaceRoot string   `toml:"workspace_root"`
 	AllowWrite    []string `toml:"allow_write"`
 	ForbidRead    []string `toml:"forbid_read"`
+	DiskMB        int      `toml:"disk_mb"`     // that the folders of one task may hold together; 0 = no limit
 	Network       bool     `toml:"network"`     // of every box; false: of those routes that say network = true
 	AllowHosts    []string `toml:"allow_hosts"` // narrows it; empty: every public host
 }
@@ -103,18 +104,20 @@ type Price struct {
 
 // Bot is the host itself.
 type Bot struct {
-	State      string    `toml:"state"`       // sqlite:PATH
-	Listen     string    `toml:"listen"`      // webhooks; empty when no connection needs them
-	Console    string    `toml:"console"`     // the console page; "off" closes it
-	Data       string    `toml:"data"`        // workspaces and mirrors
-	MaxTasks   int       `toml:"max_tasks"`   // running at once
-	MaxSteps   int       `toml:"max_steps"`   // model calls per task, 0 = continuous
-	TaskTime   Duration  `toml:"task_time"`   // running time per task, 0 = no limit
-	TaskTokens int64     `toml:"task_tokens"` // tokens per task, 0 = no limit
-	Lease      Duration  `toml:"lease"`       // how long a silent worker keeps a task
-	PublicURL  string    `toml:"public_url"`  // where people reach the console
-	Suggest    string    `toml:"suggest"`     // request that the console suggests
-	BudgetDay  BudgetDay `toml:"budget_day"`  // of all tasks together
+	State      string    `toml:"state"`               // sqlite:PATH
+	Listen     string    `toml:"listen"`              // webhooks; empty when no connection needs them
+	Console    string    `toml:"console"`             // the console page; "off" closes it
+	Data       string    `toml:"data"`                // workspaces and mirrors
+	MaxTasks   int       `toml:"max_tasks"`           // running at once
+	MaxSteps   int       `toml:"max_steps"`           // model calls per task, 0 = continuous
+	TaskTime   Duration  `toml:"task_time"`           // running time per task, 0 = no limit
+	TaskTokens int64     `toml:"task_tokens"`         // tokens per task, 0 = no limit
+	Lease      Duration  `toml:"lease"`               // how long a silent worker keeps a task
+	KeepFor    Duration  `toml:"keep_workspaces_for"` // after the last task on it ended; 0 = for ever
+	Keep       int       `toml:"keep_workspaces"`     // of ended tasks, newest first; 0 = all
+	PublicURL  string    `toml:"public_url"`          // where people reach the console
+	Suggest    string    `toml:"suggest"`             // request that the console suggests
+	BudgetDay  BudgetDay `toml:"budget_day"`          // of all tasks together
 }
 
 // Connection is one door; Block is the adapter's own part.
@@ -262,7 +265,7 @@ func Defaults() Config {
 		Sandbox:      Sandbox{Bash: "enforce", Backend: "auto"},
 		Bot: Bot{
 			State: "sqlite:~/.reasonix/bot/state.db", Data: "~/.reasonix/bot", Listen: "127.0.0.1:8790", Console: "127.0.0.1:8787",
-			MaxTasks: 4, Lease: Duration(30 * time.Second),
+			MaxTasks: 4, Lease: Duration(30 * time.Second), KeepFor: Duration(14 * 24 * time.Hour), Keep: 200,
 		},
 		Providers: []Provider{
 			{Name: "deepseek", Kind: "openai", BaseURL: "https://api.deepseek.com/v1", Models: []string{"deepseek-v4-flash", "deepseek-v4-pro"}, APIKeyEnv: "DEEPSEEK_API_KEY"},

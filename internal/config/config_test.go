@@ -34,6 +34,7 @@ var scalarKeys = map[string][2]string{
 	"sandbox.workspace_root":         {`"/a"`, `"/b"`},
 	"sandbox.allow_write":            {`["/a"]`, `["/b"]`},
 	"sandbox.forbid_read":            {`["/a"]`, `["/b"]`},
+	"sandbox.disk_mb":                {`100`, `200`},
 	"sandbox.network":                {`false`, `true`},
 	"sandbox.allow_hosts":            {`["a.example"]`, `["b.example:8443"]`},
 }
@@ -166,6 +167,9 @@ func TestBadConfigurationIsNamedWithItsLine(t *testing.T) {
 		{"unknown table", "[agnt]\nx = 1\n", ":1: unknown key agnt"},
 		{"wrong type", "[tools]\nbash_timeout_seconds = \"soon\"\n", ":2: "},
 		{"bad mode", "[permissions]\nmode = \"maybe\"\n", "permissions.mode"},
+		{"disk", "[sandbox]\ndisk_mb = -1\n", "negative"},
+		{"write root", "[sandbox]\nallow_write = [\"/\"]\n", "absolute folder"},
+		{"relative write root", "[sandbox]\nallow_write = [\"cache\"]\n", "absolute folder"},
 		{"network", "[sandbox]\nnetwork = true\nallow_hosts = [\"https://a.example\"]\n", "host name"},
 		{"connection without kind", "[[connections]]\nname = \"x\"\n", ":1: a connection needs"},
 		{"two people of one name", "[[people]]\nname=\"a\"\nrole=\"user\"\n[[people]]\nname=\"a\"\nrole=\"user\"\n", "two entries named"},

@@ -111,6 +111,13 @@ func questionChoices(p agent.Pending) []approval.Choice {
 
 func approvalChoices(p agent.Pending) []approval.Choice {
 	out := []approval.Choice{{ID: choiceAllow, Label: "Approve once", Style: "primary", Consent: true}}
+	if p.Decision.Kind == permission.KindWrite {
+		if len(p.Decision.Writes) == 1 && p.Tool == "bash" {
+			dir := p.Decision.Writes[0]
+			out = append(out, approval.Choice{ID: choiceSession, Label: "Let this task write " + dir, Grant: WriteGrant(dir), Consent: true})
+		}
+		return append(out, approval.Choice{ID: choiceDeny, Label: "Deny", Style: "danger"})
+	}
 	if len(p.Offers) > 0 {
 		rule := p.Offers[0]
 		what := rule
@@ -122,6 +129,18 @@ func approvalChoices(p agent.Pending) []approval.Choice {
 			approval.Choice{ID: choiceAlways, Label: "Always allow " + what + " on this route", Grant: rule, Consent: true})
 	}
 	return append(out, approval.Choice{ID: choiceDeny, Label: "Deny", Style: "danger"})
+}
+
+// A grant of write access is kept beside the granted rules, in a form of its own.
+const writeGrant = "WriteDir("
+
+// WriteGrant is the form in which write access to a folder is granted.
+func WriteGrant(dir string) string { return writeGrant + dir + ")" }
+
+// WriteDir reads a grant of write access; ok is false for any other grant.
+func (g Grant) WriteDir() (dir string, ok bool) {
+	dir, ok = strings.CutPrefix(g.Rule, writeGrant)
+	return strings.TrimSuffix(dir, ")"), ok
 }
 
 // limitAsk offers a raise when a limit is reached.

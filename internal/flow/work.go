@@ -346,11 +346,13 @@ func (a *attempt) endOnQuestion(ctx context.Context, out run.Outcome, p Progress
 	return a.finish(ctx, out, p)
 }
 
-// GrantRules are grants as the policy reads them.
+// GrantRules are grants as the policy reads them; granted folders are roots, not rules.
 func GrantRules(grants []Grant) []permission.Rule {
-	rules := make([]permission.Rule, len(grants))
-	for i, g := range grants {
-		rules[i] = permission.Rule{Text: g.Rule, Source: "granted by " + g.By}
+	var rules []permission.Rule
+	for _, g := range grants {
+		if _, folder := g.WriteDir(); !folder {
+			rules = append(rules, permission.Rule{Text: g.Rule, Source: "granted by " + g.By})
+		}
 	}
 	return rules
 }

@@ -79,6 +79,9 @@ func (p *Policy) judge(sub *subject, s Situation) Decision {
 	if bash && sub.class.Opaque && s.Posture == PostureYolo && hasBash(p.deny) {
 		return Decision{Verdict: Deny, Reason: "yolo, but there are deny rules for commands and what this line would run cannot be seen: " + sub.class.Why}
 	}
+	if why := sub.neverWritten(); why != "" {
+		return Decision{Verdict: Deny, Kind: KindWrite, Reason: why}
+	}
 	if r := first(p.ask, catches); r != nil {
 		if s.Posture != PostureYolo {
 			return p.person(sub, s, ruled(Ask, r, "asked for by "+named(r)+sub.of()))
@@ -146,14 +149,15 @@ func (s *subject) always() (Decision, bool) {
 	case "ask":
 		return Decision{Kind: KindQuestion, Reason: "a question always waits for a person"}, true
 	case "bash":
-		if dir, ok := s.extraWrite(); ok {
-			return Decision{Kind: KindWrite, Reason: "write access outside the roots always needs a person: " + dir}, true
+		if dirs := s.extraWrites(); len(dirs) > 0 {
+			return s.writeAsk(dirs), true
 		}
 		return Decision{}, false
 	}
 	if !editTools[s.call.Tool] || s.call.Root == "" {
 		return Decision{}, false
 	}
+	var outside []string
 	for _, p := range s.paths {
 		for _, raw := range []string{p.Raw, p.Resolved} {
 			if raw == "" {
@@ -164,29 +168,14 @@ func (s *subject) always() (Decision, bool) {
 				return Decision{Kind: KindConfig, Reason: "a change of managed configuration always needs a person: " + raw}, true
 			}
 			if !s.writable(abs) {
-				return Decision{Kind: KindWrite, Reason: "a write outside the roots always needs a person: " + raw}, true
+				outside = append(outside, abs)
 			}
 		}
 	}
+	if len(outside) > 0 {
+		return s.writeAsk(outside), true
+	}
 	return Decision{}, false
-}
-
-// extraWrite returns the first additional_write_dirs entry that no root holds.
-func (s *subject) extraWrite() (string, bool) {
-	raw, ok := s.args["additional_write_dirs"]
-	if !ok || string(raw) == "null" {
-		return "", false
-	}
-	var dirs []string
-	if err := json.Unmarshal(raw, &dirs); err != nil {
-		return string(raw), true
-	}
-	for _, d := range dirs {
-		if !s.writable(s.absolute(d)) {
-			return d, true
-		}
-	}
-	return "", false
 }
 
 func (s *subject) writable(abs string) bool {

@@ -3,6 +3,7 @@ package permission
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -128,7 +129,7 @@ func TestAnUnrelatedRuleChangesNothing(t *testing.T) {
 		default:
 			c.Deny = append(slices.Clone(c.Deny), extra)
 		}
-		if after := NewPolicy(c).Decide(call, s); after != before {
+		if after := NewPolicy(c).Decide(call, s); !reflect.DeepEqual(after, before) {
 			t.Fatalf("%s: %s changed %+v into %+v", call.Args, extra.Text, before, after)
 		}
 	})

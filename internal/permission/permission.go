@@ -72,6 +72,9 @@ type Call struct {
 	WriteRoots []string
 	// Managed are absolute paths of the host's own configuration; a change there always needs a person.
 	Managed []string
+	// Never are absolute folders that no answer opens for writing: the host's own state.
+	Never []string
+	Home  string // of the host's user: write access to it is asked with a warning; empty: unknown
 }
 
 // Situation is everything besides the rules that the decision depends on.
@@ -85,15 +88,16 @@ type Situation struct {
 
 // Decision is the outcome with its reason.
 type Decision struct {
-	Verdict   Verdict `json:"decision"`
-	Class     Class   `json:"class,omitempty"`
-	Offending string  `json:"offending,omitempty"` // the part of the line that decided the class
-	Rule      string  `json:"rule,omitempty"`      // text of the rule that decided
-	Source    string  `json:"source,omitempty"`    // file:line of that rule
-	Kind      Kind    `json:"kind,omitempty"`      // what is asked, when somebody is asked or would have to be
-	Posture   Posture `json:"posture,omitempty"`   // the posture that was in force
-	Fallback  string  `json:"fallback,omitempty"`  // what stood in where no rule matched; empty when a rule or a host rule decided
-	Reason    string  `json:"reason"`
+	Verdict   Verdict  `json:"decision"`
+	Class     Class    `json:"class,omitempty"`
+	Offending string   `json:"offending,omitempty"` // the part of the line that decided the class
+	Rule      string   `json:"rule,omitempty"`      // text of the rule that decided
+	Source    string   `json:"source,omitempty"`    // file:line of that rule
+	Kind      Kind     `json:"kind,omitempty"`      // what is asked, when somebody is asked or would have to be
+	Posture   Posture  `json:"posture,omitempty"`   // the posture that was in force
+	Fallback  string   `json:"fallback,omitempty"`  // what stood in where no rule matched; empty when a rule or a host rule decided
+	Writes    []string `json:"writes,omitempty"`    // of kind write: the absolute places outside the roots
+	Reason    string   `json:"reason"`
 }
 
 // Kind is what a person is asked.

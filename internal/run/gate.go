@@ -20,6 +20,8 @@ type Rules struct {
 	Before     Before    // may be nil
 	Request    Request   // may be nil
 	Standing   *Standing // what changes while the attempt runs; nil: Situation holds throughout
+	Never      []string  // absolute folders of the host's state: no answer opens them for writing
+	Home       string    // of the host's user, for a warning
 }
 
 // Request asks the user's hooks on PermissionRequest whether they answer for a person; a block is a no.
@@ -68,7 +70,7 @@ func (r Rules) Digest() string { return r.Policy.Digest() }
 func (r Rules) Offers(c permission.Call) []string { return r.Policy.Offers(r.complete(c)) }
 
 func (r Rules) complete(c permission.Call) permission.Call {
-	c.WriteRoots, c.Managed = r.WriteRoots, r.Managed
+	c.WriteRoots, c.Managed, c.Never, c.Home = r.WriteRoots, r.Managed, r.Never, r.Home
 	if c.RealRoot == "" && c.Root != "" {
 		if real, err := filepath.EvalSymlinks(c.Root); err == nil {
 			c.RealRoot = real

@@ -99,7 +99,7 @@ func (f *Files) contents(ctx context.Context, path string, max int64) ([]byte, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	spot, err := f.locate(path, forReading)
+	spot, err := f.locate(ctx, path, forReading)
 	if err != nil {
 		return nil, err
 	}
@@ -150,15 +150,15 @@ func (f *Files) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	info, err := f.describe(path)
+	info, err := f.describe(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", path, err)
 	}
 	return info, nil
 }
 
-func (f *Files) describe(path string) (fs.FileInfo, error) {
-	spot, err := f.locate(path, forReading)
+func (f *Files) describe(ctx context.Context, path string) (fs.FileInfo, error) {
+	spot, err := f.locate(ctx, path, forReading)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (f *Files) List(ctx context.Context, path string) ([]fs.DirEntry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	spot, err := f.locate(path, forReading)
+	spot, err := f.locate(ctx, path, forReading)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", path, err)
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -83,7 +84,7 @@ func splitPath(p string) []string {
 }
 
 // locate judges a path as the model wrote it and says from which root it is opened.
-func (f *Files) locate(path string, want access) (spot, error) {
+func (f *Files) locate(ctx context.Context, path string, want access) (spot, error) {
 	if path == "" {
 		return spot{}, errors.New("the path is empty")
 	}
@@ -102,7 +103,7 @@ func (f *Files) locate(path string, want access) (spot, error) {
 			return spot{}, fmt.Errorf("%w: %s is changed by people only", tool.ErrProtected, what)
 		}
 	}
-	root, err := f.rootOf(full, want)
+	root, err := f.rootOf(ctx, full, want)
 	if err != nil {
 		return spot{}, err
 	}
@@ -117,13 +118,21 @@ func (f *Files) locate(path string, want access) (spot, error) {
 	return spot{path: full, root: root, parents: parts[:len(parts)-1], name: parts[len(parts)-1]}, nil
 }
 
-func (f *Files) rootOf(full string, want access) (string, error) {
+func (f *Files) rootOf(ctx context.Context, full string, want access) (string, error) {
 	if insidePath(full, f.workspace) {
 		return f.workspace, nil
 	}
 	for _, r := range f.write {
 		if real := resolveLinks(r); insidePath(full, real) {
 			return real, nil
+		}
+	}
+	for _, g := range tool.Writes(ctx) {
+		if full == g {
+			return filepath.Dir(g), nil
+		}
+		if insidePath(full, g) {
+			return g, nil
 		}
 	}
 	if want == forReading {

@@ -60,7 +60,7 @@ func (f *Files) Walk(ctx context.Context, path string, fn func(path string, d fs
 }
 
 func (f *Files) visit(ctx context.Context, path string, fn func(path string, d fs.DirEntry) error) error {
-	spot, err := f.locate(path, forReading)
+	spot, err := f.locate(ctx, path, forReading)
 	if err != nil {
 		return err
 	}

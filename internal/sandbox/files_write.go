@@ -27,7 +27,7 @@ func (f *Files) put(ctx context.Context, path string, data []byte, want string) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	spot, err := f.locate(path, forWriting)
+	spot, err := f.locate(ctx, path, forWriting)
 	if err != nil {
 		return err
 	}
@@ -153,11 +153,11 @@ func (f *Files) rename(ctx context.Context, from, to string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	src, err := f.locate(from, forWriting)
+	src, err := f.locate(ctx, from, forWriting)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
-	dst, err := f.locate(to, forWriting)
+	dst, err := f.locate(ctx, to, forWriting)
 	if err != nil {
 		return fmt.Errorf("destination: %w", err)
 	}

@@ -33,6 +33,12 @@ func (s shell) prepare(c tool.Command) (Policy, Command, error) {
 		return Policy{}, Command{}, fmt.Errorf("run command: the line is longer than %d bytes; write it to a file and run that", maxLine)
 	}
 	p := s.policy()
+	for _, w := range c.Writes {
+		if err := checkGrant(w); err != nil {
+			return Policy{}, Command{}, fmt.Errorf("run command: %w", err)
+		}
+		p.Writable = append(p.Writable[:len(p.Writable):len(p.Writable)], w)
+	}
 	dir, err := dirIn(p.Workspace, c.Dir)
 	if err != nil {
 		return Policy{}, Command{}, fmt.Errorf("run command: %w", err)
@@ -70,6 +76,21 @@ func reachedNote(reached []string) string {
 		reached = reached[:most]
 	}
 	return "\n[network: " + strings.Join(reached, ", ") + more + "]\n"
+}
+
+// checkGrant: what was approved is what is bound, so a link in the place of the folder is refused.
+func checkGrant(dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return fmt.Errorf("write access to %s: %w", dir, err)
+	}
+	if real != filepath.Clean(dir) {
+		return fmt.Errorf("write access to %s: it is a link; ask for %s", dir, real)
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return fmt.Errorf("write access to %s: it is not a folder", dir)
+	}
+	return nil
 }
 
 // dirIn resolves dir inside root; a symlink that leads out of root is refused like any other way out.

@@ -74,6 +74,7 @@ type Command struct {
 	Dir     string        // relative to the workspace, empty for its root
 	Timeout time.Duration // 0: the configured default
 	Output  func([]byte)  // live output, may be nil
+	Writes  []string      // absolute folders that a person let this command write, besides those of the policy
 }
 
 // Result is how the line ended. Output is stdout and stderr together, bounded with head and tail kept.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -158,6 +159,7 @@ type Info struct {
 	ID, Repo, Branch, Base string
 	Dir                    string
 	Snapshots              int
+	Created                time.Time
 }
 
 // List names the workspaces in order of their ids.
@@ -179,7 +181,7 @@ func (s *Store) List(ctx context.Context) ([]Info, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list workspaces: %w", err)
 		}
-		out = append(out, Info{ID: m.ID, Repo: m.Repo, Branch: m.Branch, Base: m.Base, Dir: s.workspace(m, Rules{}).Dir, Snapshots: len(snaps)})
+		out = append(out, Info{ID: m.ID, Repo: m.Repo, Branch: m.Branch, Base: m.Base, Dir: s.workspace(m, Rules{}).Dir, Snapshots: len(snaps), Created: m.Created})
 	}
 	slices.SortFunc(out, func(a, b Info) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil

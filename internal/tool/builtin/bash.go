@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,7 +20,10 @@ run_in_background is for servers and long work: the call returns an id at once.`
 	bashSchema = `{"type":"object","additionalProperties":false,"required":["command"],"properties":{` +
 		`"command":{"type":"string","minLength":1},` +
 		`"timeout":{"type":"integer","minimum":1,"maximum":3600,"description":"Seconds; the host's limit when absent."},` +
-		`"run_in_background":{"type":"boolean"}}}`
+		`"run_in_background":{"type":"boolean"},` +
+		`"additional_write_dirs":{"type":"array","maxItems":5,"uniqueItems":true,"items":{"type":"string","minLength":1},` +
+		`"description":"Absolute folders outside the workspace that the line must write; a person is asked."},` +
+		`"justification":{"type":"string","maxLength":1000,"description":"Why, for that person."}}}`
 
 	timedOutCode = 124 // as timeout(1) says it
 )
@@ -42,9 +46,11 @@ type bash struct {
 // Execute implements tool.Tool.
 func (t *bash) Execute(ctx context.Context, raw json.RawMessage) (string, error) {
 	a, err := decode[struct {
-		Command    string `json:"command"`
-		Timeout    int    `json:"timeout"`
-		Background bool   `json:"run_in_background"`
+		Command    string   `json:"command"`
+		Timeout    int      `json:"timeout"`
+		Background bool     `json:"run_in_background"`
+		Dirs       []string `json:"additional_write_dirs"`
+		Why        string   `json:"justification"`
 	}](raw)
 	if err != nil {
 		return "", err
@@ -52,7 +58,15 @@ func (t *bash) Execute(ctx context.Context, raw json.RawMessage) (string, error)
 	if strings.TrimSpace(a.Command) == "" {
 		return "", errors.New("command is empty")
 	}
-	c := tool.Command{Line: a.Command, Timeout: time.Duration(a.Timeout) * time.Second, Output: t.env.Output}
+	if len(a.Dirs) > 0 && strings.TrimSpace(a.Why) == "" {
+		return "", errors.New("justification is missing: say why the line must write outside the workspace")
+	}
+	for _, d := range a.Dirs {
+		if !filepath.IsAbs(d) || filepath.Clean(d) != d {
+			return "", fmt.Errorf("additional_write_dirs: %s is not an absolute, clean path", d)
+		}
+	}
+	c := tool.Command{Line: a.Command, Timeout: time.Duration(a.Timeout) * time.Second, Output: t.env.Output, Writes: tool.Writes(ctx)}
 	if a.Background {
 		return t.start(ctx, c)
 	}

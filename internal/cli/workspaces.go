@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reasonix/internal/chat"
+	"reasonix/internal/config"
+	"reasonix/internal/flow"
+	"reasonix/internal/task"
+	"reasonix/internal/workspace"
+)
+
+// keeper lets workspaces go that no task needs.
+type keeper struct {
+	spaces *workspace.Store
+	tasks  func(ctx context.Context) ([]task.Task, error)
+	keep   workspace.Keep
+}
+
+func newKeeper(cfg config.Config, spaces *workspace.Store, h *flow.Host) keeper {
+	return keeper{spaces: spaces, keep: workspace.Keep{For: time.Duration(cfg.Bot.KeepFor), Count: cfg.Bot.Keep},
+		tasks: func(ctx context.Context) ([]task.Task, error) {
+			return h.Ledger.Tasks(ctx, chat.TaskFilter{Limit: math.MaxInt32})
+		}}
+}
+
+// uses says what the tasks need: a live one its own workspace and those of its ancestors.
+func (k keeper) uses(ctx context.Context) (map[string]workspace.Use, error) {
+	tasks, err := k.tasks(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the tasks: %w", err)
+	}
+	byID := make(map[string]task.Task, len(tasks))
+	for _, t := range tasks {
+		byID[t.ID] = t
+	}
+	uses := map[string]workspace.Use{}
+	for _, t := range tasks {
+		u := uses[t.WorkspaceID]
+		if t.Ended.After(u.Last) {
+			u.Last = t.Ended
+		}
+		uses[t.WorkspaceID] = u
+		if t.State.Ended() {
+			continue
+		}
+		for at, hops := t, 0; at.ID != "" && hops <= len(tasks); at, hops = byID[at.Parent], hops+1 {
+			u := uses[at.WorkspaceID]
+			u.Needed = true
+			uses[at.WorkspaceID] = u
+		}
+	}
+	return uses, nil
+}
+
+// collect removes what may go, or only names it. The tasks are read again before each removal: a reply may have started one meanwhile.
+func (k keeper) collect(ctx context.Context, dry bool) ([]workspace.Info, error) {
+	all, err := k.spaces.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uses, err := k.uses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var gone []workspace.Info
+	for _, i := range k.keep.Expired(all, uses, time.Now()) {
+		if !dry {
+			if uses, err = k.uses(ctx); err != nil {
+				return gone, err
+			}
+			if uses[i.ID].Needed {
+				continue
+			}
+			if err := k.spaces.Remove(ctx, i.ID); err != nil {
+				return gone, err
+			}
+		}
+		gone = append(gone, i)
+	}
+	return gone, nil
+}
+
+// keepTidy collects at the start and every hour until ctx ends.
+func (h *house) keepTidy(ctx context.Context) {
+	shop, ok := h.flow.Workshop.(*workshop)
+	if !ok {
+		return
+	}
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		gone, err := newKeeper(h.cfg, shop.spaces, h.flow).collect(ctx, false)
+		if err != nil && ctx.Err() == nil {
+			h.log.Warn("old workspaces could not be removed", "error", err)
+		}
+		if len(gone) > 0 {
+			h.log.Info("old workspaces removed", "count", len(gone))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (a *app) workspaceCommand() *cobra.Command {
+	c := &cobra.Command{Use: "workspace", Short: "List, show, restore and let go the folders of tasks", Args: exactly(0, "a subcommand"),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	var asJSON, dry bool
+	list := &cobra.Command{Use: "list", Short: "List the workspaces and who needs them", Args: exactly(0, "no arguments"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withKeeper(c.Context(), func(k keeper) error { return a.listWorkspaces(c.Context(), k, asJSON) })
+		}}
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	show := &cobra.Command{Use: "show ID", Short: "Show one: folder, size, snapshots, tasks", Args: exactly(1, "a workspace"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withKeeper(c.Context(), func(k keeper) error { return a.showWorkspace(c.Context(), k, args[0]) })
+		}}
+	restore := &cobra.Command{Use: "restore ID FOLDER", Short: "Write the newest snapshot's files into an empty folder", Args: exactly(2, "a workspace and a folder"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withKeeper(c.Context(), func(k keeper) error {
+				if err := k.spaces.Restore(c.Context(), args[0], args[1]); err != nil {
+					return mendWorkspace(err)
+				}
+				fmt.Fprintf(a.out, "Restored into %s. Files that git ignores are not part of a snapshot.\n", args[1])
+				return nil
+			})
+		}}
+	gc := &cobra.Command{Use: "gc", Short: "Remove workspaces that no task needs and that are past [bot].keep_workspaces_for or keep_workspaces", Args: exactly(0, "no arguments"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withKeeper(c.Context(), func(k keeper) error {
+				gone, err := k.collect(c.Context(), dry)
+				word := map[bool]string{true: "would go", false: "removed"}[dry]
+				for _, i := range gone {
+					fmt.Fprintf(a.out, "%s  %s %s\n", i.ID, i.Repo, word)
+				}
+				fmt.Fprintf(a.out, "%d %s.\n", len(gone), word)
+				return err
+			})
+		}}
+	gc.Flags().BoolVar(&dry, "dry-run", false, "only name them")
+	c.AddCommand(list, show, restore, gc)
+	return c
+}
+
+// withKeeper opens workspaces and tasks beside a running host.
+func (a *app) withKeeper(ctx context.Context, f func(keeper) error) error {
+	cfg, env, err := a.settings("")
+	if err != nil {
+		return err
+	}
+	data, err := filepath.Abs(config.ExpandHome(cfg.Bot.Data))
+	if err != nil {
+		return err
+	}
+	h, err := a.desk(ctx, cfg, env)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	spaces, err := workspace.Open(data, workspace.Options{})
+	if err != nil {
+		return err
+	}
+	return f(newKeeper(cfg, spaces, h.flow))
+}
+
+func mendWorkspace(err error) error {
+	switch {
+	case errors.Is(err, workspace.ErrUnknown):
+		return fmt.Errorf("%w; `reasonix bot workspace list` names them", err)
+	case errors.Is(err, workspace.ErrNoSnapshot):
+		return fmt.Errorf("%w: one is made when a task waits or ends", err)
+	}
+	return err
+}
+
+// workspaceView is one line of the list.
+type workspaceView struct {
+	ID        string    `json:"id"`
+	Repo      string    `json:"repo"`
+	Branch    string    `json:"branch"`
+	Snapshots int       `json:"snapshots"`
+	Needed    bool      `json:"needed"`
+	Created   time.Time `json:"created"`
+	LastEnd   time.Time `json:"last_end,omitzero"`
+}
+
+func (a *app) listWorkspaces(ctx context.Context, k keeper, asJSON bool) error {
+	all, err := k.spaces.List(ctx)
+	if err != nil {
+		return err
+	}
+	uses, err := k.uses(ctx)
+	if err != nil {
+		return err
+	}
+	views := make([]workspaceView, len(all))
+	for n, i := range all {
+		u := uses[i.ID]
+		views[n] = workspaceView{ID: i.ID, Repo: i.Repo, Branch: i.Branch, Snapshots: i.Snapshots, Needed: u.Needed, Created: i.Created, LastEnd: u.Last}
+	}
+	if asJSON {
+		return a.json(views)
+	}
+	if len(views) == 0 {
+		fmt.Fprintln(a.out, "No workspaces.")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "WORKSPACE\tREPOSITORY\tBRANCH\tSNAPSHOTS\tNEEDED\tLAST TASK ENDED")
+	for _, v := range views {
+		needed, ended := "no", "-"
+		if v.Needed {
+			needed = "yes"
+		}
+		if !v.LastEnd.IsZero() {
+			ended = v.LastEnd.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", v.ID, v.Repo, v.Branch, v.Snapshots, needed, ended)
+	}
+	return w.Flush()
+}
+
+func (a *app) showWorkspace(ctx context.Context, k keeper, id string) error {
+	snaps, err := k.spaces.Snapshots(ctx, id)
+	if err != nil {
+		return mendWorkspace(err)
+	}
+	all, err := k.spaces.List(ctx)
+	if err != nil {
+		return err
+	}
+	size, err := k.spaces.Size(ctx, id)
+	if err != nil {
+		return err
+	}
+	tasks, err := k.tasks(ctx)
+	if err != nil {
+		return fmt.Errorf("read the tasks: %w", err)
+	}
+	p := func(label, v string) { fmt.Fprintf(a.out, "%-12s %s\n", label, v) }
+	for _, i := range all {
+		if i.ID == id {
+			p("workspace", i.ID)
+			p("repository", strings.TrimSpace(i.Repo+" "+i.Branch))
+			p("base", i.Base)
+			p("folder", i.Dir)
+		}
+	}
+	p("size", fmt.Sprintf("%.1f MiB", float64(size)/(1<<20)))
+	for _, s := range snaps {
+		p("snapshot", s.At.Local().Format(time.DateTime)+" "+s.SHA)
+	}
+	for _, t := range tasks {
+		if t.WorkspaceID == id {
+			p("task", fmt.Sprintf("%s %s: %s", t.ID, t.State, t.Title))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"reasonix/internal/testkit/modeld"
+)
+
+func TestWorkspacesAreListedShownRestoredAndLetGoOnlyWhenNoTaskNeedsThem(t *testing.T) {
+	brain := func(r modeld.Request) modeld.Turn {
+		turns := 0
+		for _, m := range r.Messages {
+			if m.Role == "assistant" {
+				turns++
+			}
+		}
+		switch turns {
+		case 0:
+			return modeld.Turn{Text: "I write.", Calls: []modeld.Call{{Name: "write_file", Args: map[string]any{"path": "made.txt", "content": "kept\n"}}}}
+		case 1:
+			return modeld.Turn{Text: "I ask.", Calls: []modeld.Call{{Name: "ask", Args: map[string]any{"question": "Go on?"}}}}
+		}
+		return modeld.Turn{Text: "Done: " + strings.Join(r.Results(), " ")}
+	}
+	w := newWorld(t, brain)
+	config := filepath.Join(w.home, "config.toml")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The commands read this; the running host keeps its own values.
+	if err := os.WriteFile(config, []byte(strings.Replace(string(text), "[bot]\n", "[bot]\nkeep_workspaces_for = \"1ns\"\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := w.cli("bot", "workspace", "list"); code != 0 || !strings.Contains(out, "No workspaces.") {
+		t.Errorf("%d %s", code, out)
+	}
+	w.comment("dev", "/reasonix fix write a file")
+	ask := w.askID()
+	out, code := w.cli("bot", "workspace", "list")
+	id := regexp.MustCompile(`task_\w+`).FindString(out)
+	if code != 0 || id == "" || !strings.Contains(out, "yes") {
+		t.Fatalf("%d %s", code, out)
+	}
+	if out, code := w.cli("bot", "workspace", "gc"); code != 0 || !strings.Contains(out, "0 removed") {
+		t.Errorf("a parked task's workspace: %d %s", code, out)
+	}
+	if out, code := w.cli("bot", "workspace", "show", id); code != 0 || !strings.Contains(out, "snapshot ") || !strings.Contains(out, "parked") || !strings.Contains(out, "MiB") {
+		t.Errorf("%d %s", code, out)
+	}
+	to := filepath.Join(t.TempDir(), "restored")
+	if out, code := w.cli("bot", "workspace", "restore", id, to); code != 0 {
+		t.Errorf("%d %s", code, out)
+	}
+	if data, err := os.ReadFile(filepath.Join(to, "made.txt")); err != nil || string(data) != "kept\n" {
+		t.Errorf("%q %v", data, err)
+	}
+	for _, args := range [][]string{{"restore", id, to}, {"restore", "nobody", t.TempDir()}, {"show", "../x"}, {"show"}} {
+		if out, code := w.cli(append([]string{"bot", "workspace"}, args...)...); code == 0 {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+	w.comment("lead", "/answer "+ask+" yes")
+	w.eventually("the task is done", func() bool { return w.said("Done:") == 1 })
+	if out, code := w.cli("bot", "workspace", "gc", "--dry-run"); code != 0 || !strings.Contains(out, "1 would go") {
+		t.Errorf("%d %s", code, out)
+	}
+	if out, code := w.cli("bot", "workspace", "gc"); code != 0 || !strings.Contains(out, "1 removed") {
+		t.Errorf("%d %s", code, out)
+	}
+	if out, _ := w.cli("bot", "workspace", "list"); !strings.Contains(out, "No workspaces.") {
+		t.Errorf("%s", out)
+	}
+}
