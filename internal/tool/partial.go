@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -20,12 +22,13 @@ func (r *Registry) DecodePartial(name, raw string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w for %s: %w", ErrArguments, name, err)
 	}
-	if _, ok := tree.(map[string]any); !ok {
+	args, ok := tree.(map[string]any)
+	if !ok {
 		return nil, fmt.Errorf("%w for %s: they must be one JSON object", ErrArguments, name)
 	}
 	if e, err := r.find(name); err == nil {
 		var ve *jsonschema.ValidationError
-		if verr := e.check.Validate(tree); verr != nil && !(errors.As(verr, &ve) && onlyMissing(ve)) {
+		if verr := e.check.Validate(knownPath(args, e.fields)); verr != nil && !(errors.As(verr, &ve) && onlyMissing(ve)) {
 			return nil, fmt.Errorf("%w for %s: %s", ErrArguments, name, explain(verr, e.fields))
 		}
 	}
@@ -44,4 +47,16 @@ func onlyMissing(ve *jsonschema.ValidationError) bool {
 		}
 	}
 	return true
+}
+
+// knownPath spells a path the way the tool does: rules read path and file_path alike (Spec, section 3.7), and so may a policy test.
+func knownPath(args map[string]any, fields []string) map[string]any {
+	path, given := args["file_path"]
+	if !given || slices.Contains(fields, "file_path") || !slices.Contains(fields, "path") {
+		return args
+	}
+	out := maps.Clone(args)
+	delete(out, "file_path")
+	out["path"] = path
+	return out
 }
