@@ -18,7 +18,7 @@ import (
 func TestHelperFullDisk(t *testing.T) {
 	path := os.Getenv("SESSION_FULL_PATH")
 	if path == "" {
-		t.Skip("only runs as a child process")
+		return // a story below runs it as a child process
 	}
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 4096, Max: 4096}); err != nil {
 		t.Fatal(err)

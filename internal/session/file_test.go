@@ -70,7 +70,7 @@ func TestASecondWriterIsFencedUntilTheFirstOneEnds(t *testing.T) {
 func TestHelperWriter(t *testing.T) {
 	path := os.Getenv("SESSION_HELPER_PATH")
 	if path == "" {
-		t.Skip("only runs as a child process")
+		return // a story below runs it as a child process
 	}
 	f, err := session.OpenFile(path, true)
 	if err != nil {
