@@ -158,3 +158,26 @@ func TestTheDemosLinkWorksOnce(t *testing.T) {
 		t.Error("the link signed a second browser in")
 	}
 }
+
+// TestTheDemoCheckNoticesAMissingEdit: with the edit taken out of the scenario the repository's test stays red, and the check says so.
+func TestTheDemoCheckNoticesAMissingEdit(t *testing.T) {
+	need(t, "bwrap")
+	text, err := os.ReadFile(filepath.Join("demo", "scenario.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := regexp.MustCompile(`sed -i '.*' split\.go &&`)
+	if !edit.Match(text) {
+		t.Fatal("the scenario has no edit that could be taken out")
+	}
+	scenario := filepath.Join(t.TempDir(), "scenario.toml")
+	if err := os.WriteFile(scenario, edit.ReplaceAll(text, []byte("true && true &&")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "demo", "--check", "--scenario", scenario)
+	cmd.Env = append(os.Environ(), asChild+"=1", "HOME="+t.TempDir(), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
+	out, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "demo check failed") {
+		t.Fatalf("exit code %d:\n%s", cmd.ProcessState.ExitCode(), out)
+	}
+}

@@ -194,14 +194,19 @@ func (h *Host) record(ctx context.Context, e chat.Event, kind chat.OutcomeKind, 
 func (h *Host) told(e chat.Event, text string) []NewPost {
 	place := h.replyPlace(e)
 	door, ok := h.Doors[place.Connection]
-	if !ok || door.Capabilities().Private || text == "" {
+	clock := e.On == "schedule" // nobody is there to be told privately
+	if !ok || text == "" || (door.Capabilities().Private && !clock) {
 		return nil
 	}
 	key := "reply:" + e.Key
-	if person, _ := h.People.Who(e.Actor); person == "" && e.On != "schedule" {
+	if person, _ := h.People.Who(e.Actor); person == "" && !clock {
 		key = "stranger:" + e.Place.Key() + ":" + e.Actor.Kind + ":" + e.Actor.ID
 	}
-	return h.redacted([]NewPost{{Key: key, Place: place, Message: chat.Message{Kind: chat.KindNotice, Text: text, Mentions: []chat.Actor{e.Actor}}}})
+	m := chat.Message{Kind: chat.KindNotice, Text: text}
+	if !clock {
+		m.Mentions = []chat.Actor{e.Actor}
+	}
+	return h.redacted([]NewPost{{Key: key, Place: place, Message: m}})
 }
 
 // replyPlace is where an event is answered: a schedule has no place of its own and reports where its route's asks go.
