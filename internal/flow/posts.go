@@ -56,7 +56,10 @@ func cancelPosts(t task.Task, by string) []NewPost {
 
 // finalPost is the last word on one run of a task; the number of retries keeps a later run's word apart.
 func finalPost(t task.Task, state, text string, fields []chat.Field, diff string) NewPost {
-	m := chat.Message{Kind: chat.KindResult, TaskID: t.ID, Title: capital(state) + ": " + t.Title, Text: text, Fields: fields, Mentions: []chat.Actor{t.Requester.Actor}}
+	m := chat.Message{Kind: chat.KindResult, TaskID: t.ID, Title: capital(state) + ": " + t.Title, Text: text, Fields: fields}
+	if t.Requester.Actor.Kind == t.Place.Kind { // a clock, or a person of another platform, cannot be called here
+		m.Mentions = []chat.Actor{t.Requester.Actor}
+	}
 	if diff != "" {
 		m.Blocks = []chat.Block{{Name: "changes.diff", Lang: "diff", Text: diff}}
 	}
