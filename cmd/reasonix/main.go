@@ -21,6 +21,7 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := cli.Main(ctx, version, os.Args[1:])
 	stop()
 	os.Exit(code)

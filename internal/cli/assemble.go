@@ -34,6 +34,7 @@ type house struct {
 	flow   *flow.Host
 	doors  map[string]chat.Door
 	slots  cron.Slots // how far each schedule came
+	state  *sqlite.Store
 	closer []func() error
 }
 
@@ -91,6 +92,7 @@ func (a *app) furnish(ctx context.Context, h *house, env config.Env) error {
 		return err
 	}
 	opt.Doors = h.doors
+	opt.Needed = []string{"console"} // a page that nobody can open would look like a host that hangs
 	shop, err := a.openWorkshop(ctx, h, env, opt.Redactor)
 	if err != nil {
 		return err
@@ -113,7 +115,7 @@ func (a *app) hostOptions(ctx context.Context, h *house, env config.Env) (flow.O
 		return flow.Options{}, err
 	}
 	h.closer = append(h.closer, ledger.Close)
-	h.slots = ledger
+	h.slots, h.state = ledger, ledger
 	routes, err := routesOf(h.cfg)
 	if err != nil {
 		return flow.Options{}, err

@@ -20,6 +20,7 @@ import (
 
 	"reasonix/internal/config"
 	"reasonix/internal/flow"
+	"reasonix/internal/store/sqlite"
 )
 
 func (a *app) botCommand() *cobra.Command {
@@ -68,6 +69,9 @@ func (a *app) serve(ctx context.Context, h *house) error {
 	})
 	g.Go(func() error {
 		h.announce(running, a.out)
+		return nil
+	})
+	g.Go(func() error {
 		select {
 		case <-ctx.Done():
 		case <-running.Done():
@@ -128,13 +132,40 @@ func pidFile(cfg config.Config) string {
 // writePid leaves this process's id for `bot stop`.
 func (h *house) writePid() (func(), error) {
 	path := pidFile(h.cfg)
+	if held, err := h.state.HostRuns(hostID()); err != nil || held {
+		return nil, errors.Join(err, fmt.Errorf("start host: a host already runs on this state%s; stop it with `reasonix bot stop`", pidWords(path)))
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("start host: %w", err)
 	}
 	if err := os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		return nil, fmt.Errorf("start host: %w", err)
 	}
-	return func() { _ = os.Remove(path) }, nil
+	return func() {
+		if pid, err := readPid(path); err == nil && pid == os.Getpid() {
+			_ = os.Remove(path)
+		}
+	}, nil
+}
+
+func pidWords(path string) string {
+	pid, err := readPid(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" (process %d)", pid)
+}
+
+func readPid(path string) (int, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || pid <= 1 {
+		return 0, fmt.Errorf("%s holds no process id; remove it if no host runs", path)
+	}
+	return pid, nil
 }
 
 func (a *app) botStop() *cobra.Command {
@@ -147,32 +178,36 @@ func (a *app) botStop() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.stopHost(c.Context(), pidFile(cfg))
+			return a.withState(c.Context(), func(s *sqlite.Store) error { return a.stopHost(c.Context(), s, pidFile(cfg)) })
 		},
 	}
 }
 
-func (a *app) stopHost(ctx context.Context, path string) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintln(a.out, "No host is running with this configuration.")
-		return nil
-	}
+// stopHost ends the host that holds the state's lock. A process id that was left by a crash may belong to anybody by now, so without the lock
+// nothing is signalled.
+func (a *app) stopHost(ctx context.Context, state *sqlite.Store, path string) error {
+	held, err := state.HostRuns(hostID())
 	if err != nil {
 		return fmt.Errorf("stop host: %w", err)
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
-	if err != nil || pid <= 1 {
-		return fmt.Errorf("stop host: %s holds no process id; remove it if no host runs", path)
+	pid, err := readPid(path)
+	switch {
+	case !held && errors.Is(err, fs.ErrNotExist):
+		fmt.Fprintln(a.out, "No host is running with this configuration.")
+		return nil
+	case !held:
+		_ = os.Remove(path)
+		fmt.Fprintln(a.out, "No host is running: the last one ended without cleaning up. Its tasks continue at the next start.")
+		return nil
+	case err != nil:
+		return fmt.Errorf("stop host: a host runs on this state, and its process is not known: %w", err)
 	}
 	p, err := os.FindProcess(pid)
 	if err == nil {
 		err = p.Signal(syscall.SIGTERM)
 	}
 	if err != nil {
-		_ = os.Remove(path)
-		fmt.Fprintf(a.out, "The host (process %d) had ended without cleaning up; its tasks continue at the next start.\n", pid)
-		return nil
+		return fmt.Errorf("stop host: process %d: %w", pid, err)
 	}
 	deadline := time.Now().Add(drainTime + 10*time.Second)
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -189,6 +224,20 @@ func (a *app) stopHost(ctx context.Context, path string) error {
 		}
 	}
 	return fmt.Errorf("stop host: process %d did not end in time; it is still draining", pid)
+}
+
+// withState opens the state alone, without reading what the host would need.
+func (a *app) withState(ctx context.Context, f func(*sqlite.Store) error) error {
+	cfg, env, err := a.settings("")
+	if err != nil {
+		return err
+	}
+	h, err := a.desk(ctx, cfg, env)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	return f(h.state)
 }
 
 // withDesk opens the state for a command that looks at it, or answers, beside a running host.

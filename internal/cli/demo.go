@@ -44,7 +44,12 @@ func (a *app) demoCommand() *cobra.Command {
 single-use link. With DEEPSEEK_API_KEY or OPENAI_API_KEY set a real model works; without one the model is a written scenario
 whose tool calls are real. --check walks the same path without a browser and exits 0 or 1.`,
 		Args: exactly(0, "no arguments"),
-		RunE: func(c *cobra.Command, _ []string) error { return a.demo(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.check && !c.Flags().Changed("listen") {
+				f.listen = "127.0.0.1:0" // nobody opens the page
+			}
+			return a.demo(c.Context(), f)
+		},
 	}
 	c.Flags().BoolVar(&f.check, "check", false, "drive the path without a browser, approve once and deny once, and exit 0 or 1")
 	c.Flags().BoolVar(&f.keep, "keep", false, "leave the temporary folder for a look")

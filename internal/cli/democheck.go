@@ -59,12 +59,19 @@ func (a *app) demoCheck(ctx context.Context, dir string, cfg config.Config, env 
 	}
 	defer h.close()
 	serving, end := context.WithCancel(ctx)
-	served := make(chan error, 1)
+	served := make(chan struct{})
 	quiet := *a
 	quiet.out = io.Discard
-	go func() { served <- quiet.serve(serving, h) }()
+	ctx, fail := context.WithCancelCause(ctx)
+	go func() {
+		defer close(served)
+		fail(quiet.serve(serving, h)) // a host that cannot serve ends the check
+	}()
 	defer func() { end(); <-served }()
 	c, err := signIn(ctx, h, "visitor")
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
 	if err != nil {
 		return fmt.Errorf("%w: sign in: %w", errCheck, err)
 	}

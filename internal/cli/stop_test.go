@@ -1,8 +1,14 @@
 package cli_test
 
 import (
+	"net"
+	"os"
+	"os/exec"
 	"os/user"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"reasonix/internal/testkit/modeld"
@@ -62,5 +68,42 @@ func TestAnAnswerFromTheTerminalWhileTheHostIsDown(t *testing.T) {
 	}
 	if out, code := w.cli("bot", "tasks", "cancel", "task_nosuch"); code == 0 && !strings.Contains(out, "Nothing") {
 		t.Errorf("cancel of nothing: %s", out)
+	}
+}
+
+// TestOneHostAtATimeAndOnlyTheHostIsStopped: a second start is refused, a stale process id is nobody's, and a console that cannot open is said at once.
+func TestOneHostAtATimeAndOnlyTheHostIsStopped(t *testing.T) {
+	w := newWorld(t, func(modeld.Request) modeld.Turn { return modeld.Turn{Text: "ok"} })
+	out, code := w.cli("bot", "start")
+	if code != 1 || !strings.Contains(out, "already runs") || !strings.Contains(out, strconv.Itoa(w.process.Process.Pid)) {
+		t.Fatalf("a second start: %d %s", code, out)
+	}
+	w.kill()
+	bystander := exec.Command("sleep", "60")
+	if err := bystander.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = bystander.Process.Kill(); _ = bystander.Wait() }()
+	pid := filepath.Join(w.home, "data", "host.pid")
+	if err := os.WriteFile(pid, []byte(strconv.Itoa(bystander.Process.Pid)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := w.cli("bot", "stop"); code != 0 || !strings.Contains(out, "ended without cleaning up") {
+		t.Errorf("a stop with a stale process id: %d %s", code, out)
+	}
+	if err := bystander.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Error("a bystander was ended")
+	}
+
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	w.console = taken.Addr().String()
+	w.configure()
+	out, code = w.cli("bot", "start")
+	if code != 1 || !strings.Contains(out, "address already in use") {
+		t.Errorf("a start whose console cannot open: %d %s", code, out)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,6 +18,9 @@ import (
 	"reasonix/internal/task"
 )
 
+// states are those of a task.
+var states = []string{"queued", "running", "parked", "completed", "failed", "cancelled", "expired"}
+
 func (a *app) tasksCommand() *cobra.Command {
 	var asJSON bool
 	var state string
@@ -25,6 +29,9 @@ func (a *app) tasksCommand() *cobra.Command {
 		Short: "List tasks; show, cancel or retry one",
 		Args:  exactly(0, "a subcommand or none"),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if state != "" && !slices.Contains(states, state) {
+				return usageError{fmt.Errorf("--state %q: use one of %s", state, strings.Join(states, ", "))}
+			}
 			return a.withDesk(c.Context(), func(h *flow.Host) error {
 				tasks, err := h.Tasks(c.Context(), chat.TaskFilter{State: state, Limit: 200})
 				if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,8 @@ type Options struct {
 	Checks   func(context.Context) []chat.HealthItem // health besides the doors' own
 	// DayLimits are the tokens and the cost that all tasks together may use on one day (UTC); zero: no limit.
 	DayLimits budget.Limits
-	Notice    string // shown by surfaces
+	Notice    string   // shown by surfaces
+	Needed    []string // connections without which the host stops
 }
 
 // Host runs the story: it takes events, works on tasks, delivers posts and lets time pass.
@@ -83,18 +85,23 @@ func (h *Host) Run(ctx context.Context) error {
 	g.Go(func() error { return h.every(ctx, h.Sweep, h.sweep) })
 	g.Go(func() error { return h.every(ctx, h.Sweep, h.expire) })
 	g.Go(func() error { return h.deliver(ctx) })
-	var doors sync.WaitGroup
 	for name, door := range h.Doors {
-		doors.Go(func() {
-			// A door that cannot go on must not take the others with it.
-			if err := door.Run(ctx, h.doorHost()); err != nil && ctx.Err() == nil {
-				h.Log.Error("door stopped; the others go on", "connection", name, "error", err)
-			}
-		})
+		g.Go(func() error { return h.runDoor(ctx, name, door) })
 	}
-	err := g.Wait()
-	doors.Wait()
-	return err
+	return g.Wait()
+}
+
+// runDoor keeps a door open. One that cannot go on must not take the others with it, unless the host is nothing without it.
+func (h *Host) runDoor(ctx context.Context, name string, door chat.Door) error {
+	err := door.Run(ctx, h.doorHost())
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	if slices.Contains(h.Needed, name) {
+		return fmt.Errorf("connection %s: %w", name, err)
+	}
+	h.Log.Error("door stopped; the others go on", "connection", name, "error", err)
+	return nil
 }
 
 // DoorHost is what a door gets to work with.

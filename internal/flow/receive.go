@@ -20,7 +20,7 @@ func (h *Host) Accept(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 	e.Text = h.Redactor.String(strings.TrimSpace(e.Text))
 	out, err := h.dispatch(ctx, e)
 	if errors.Is(err, ErrDuplicate) {
-		out.Kind, err = chat.OutcomeDuplicate, nil
+		out.Kind, out.Text, err = chat.OutcomeDuplicate, "This was received before; nothing changed.", nil
 	}
 	if err != nil {
 		return chat.Outcome{}, fmt.Errorf("accept %s event: %w", e.On, err)
@@ -253,6 +253,9 @@ func (h *Host) press(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 // stop ends the conversation's live task, or the one that the text names.
 func (h *Host) stop(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 	live, err := h.liveOf(ctx, e)
+	if errors.Is(err, ErrUnknown) && e.Text != "" {
+		return h.record(ctx, e, chat.OutcomeRefused, fmt.Sprintf("There is no task %s; `reasonix bot tasks` lists them.", e.Text), true)
+	}
 	if errors.Is(err, ErrUnknown) {
 		return h.record(ctx, e, chat.OutcomeInfo, "Nothing is running here.", true)
 	}
@@ -276,7 +279,7 @@ func (h *Host) stop(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 }
 
 func (h *Host) liveOf(ctx context.Context, e chat.Event) (task.Task, error) {
-	if strings.HasPrefix(e.Text, "task_") {
+	if e.Text != "" { // the terminal names the task
 		return h.Ledger.Task(ctx, e.Text)
 	}
 	return h.Ledger.Live(ctx, conversationOf(e))

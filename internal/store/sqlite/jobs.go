@@ -131,7 +131,7 @@ func (s *Store) newWorker(host string, max int, attempt func(ctx context.Context
 
 // becomeHost takes the file lock that makes this process the only one of its host name.
 func (s *Store) becomeHost(ctx context.Context, host string) (unlock func(), err error) {
-	path := s.path + ".host-" + url.PathEscape(host) + ".lock"
+	path := s.hostLock(host)
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for told := false; ; {
@@ -182,3 +182,8 @@ func (h warnings) Enabled(ctx context.Context, l slog.Level) bool {
 
 func (h warnings) WithAttrs(a []slog.Attr) slog.Handler { return warnings{h.Handler.WithAttrs(a)} }
 func (h warnings) WithGroup(name string) slog.Handler   { return warnings{h.Handler.WithGroup(name)} }
+
+// hostLock is the file that a working host keeps locked.
+func (s *Store) hostLock(host string) string {
+	return s.path + ".host-" + url.PathEscape(host) + ".lock"
+}
