@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -51,6 +52,10 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any) bool {
 	if errors.As(err, &tooLarge) {
 		apiError(w, http.StatusRequestEntityTooLarge, "too_large", "The body is larger than "+strconv.Itoa(maxBody)+" bytes.")
 		return false
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("%s may not be a %s", strings.ToLower(wrong.Field), wrong.Value)
 	}
 	if err != nil {
 		apiError(w, http.StatusBadRequest, "bad_json", "The body cannot be read: "+err.Error())

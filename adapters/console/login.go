@@ -56,10 +56,13 @@ func (d *Door) enter(r *http.Request, code, token string) (session, problem stri
 		return "", "Too many failed attempts from here. Wait a minute and try again.", http.StatusTooManyRequests
 	}
 	id, ok := "", false
-	if code != "" {
+	switch {
+	case code == "" && strings.TrimSpace(token) == "":
+		problem = "A code from a login link is needed, or the access token where one is configured."
+	case code != "":
 		id, ok = d.codes.redeem(code, now)
 		problem = "This link was used or is too old. A link works once, within ten minutes: ask the host for a new one."
-	} else {
+	default:
 		ok = d.isAccessToken(strings.TrimSpace(token))
 		problem = "That is not the access token. It is configured as token_env or token_file of this console."
 		if p, known := d.person(d.settings.TokenPerson); ok && known {
