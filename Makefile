@@ -43,7 +43,7 @@ vet: ## go vet
 	go vet ./...
 
 .PHONY: lint
-lint: ## the linter; .golangci.yml gives the reason beside each rule that is off
+lint: ## the linter; staticcheck.conf gives the reason beside each rule that is off
 	@bash scripts/lint.sh
 
 .PHONY: race
