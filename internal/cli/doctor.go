@@ -28,6 +28,9 @@ func (a *app) doctorCommand() *cobra.Command {
 				return err
 			}
 			items := append(a.filesHealth(cfg), a.commonHealth(c.Context(), cfg, env)...)
+			if len(cfg.Routes)+len(cfg.Connections) > 0 { // a host is configured here too
+				items = append(items, a.botHealth(c.Context(), cfg, env)...)
+			}
 			return a.report(items)
 		},
 	}
