@@ -216,6 +216,7 @@ type shop struct {
 	extra  tool.Tool // may be nil
 	tree   atomic.Pointer[string]
 	broken atomic.Pointer[error]
+	slow   atomic.Pointer[chan struct{}] // the next harvest closes it and lasts until it is ended
 }
 
 func (s *shop) Prepare(_ context.Context, t task.Task, grants []flow.Grant) (flow.Bench, error) {
@@ -259,7 +260,12 @@ func (b *bench) Difference(context.Context, string) (string, error)    { return 
 func (b *bench) Snapshot(context.Context) error                        { return nil }
 func (b *bench) Push(context.Context, workspace.Harvest, string) error { return nil }
 func (b *bench) Close() []string                                       { return nil }
-func (b *bench) Harvest(context.Context, string) (workspace.Harvest, error) {
+func (b *bench) Harvest(ctx context.Context, _ string) (workspace.Harvest, error) {
+	if slow := b.shop.slow.Swap(nil); slow != nil { // the first harvest of a large repository
+		close(*slow)
+		<-ctx.Done()
+		return workspace.Harvest{}, ctx.Err()
+	}
 	return workspace.Harvest{Base: "base", Head: "head2", Diff: "+fixed", Files: []string{"a.go"}}, nil
 }
 

@@ -486,3 +486,25 @@ func TestTheFeedShowsWhatHappenedAndEndsWithTheTask(t *testing.T) {
 		}
 	}
 }
+
+func TestAHarvestThatIsEndedFromOutsideIsStoppedOrMadeAgain(t *testing.T) {
+	h := newHouse(t, func(h *house) { h.route.Posture = "auto" })
+	slow := make(chan struct{})
+	h.shop.slow.Store(&slow)
+	out := h.ask("DEV", "deploy")
+	<-slow
+	h.say("DEV", func(e *chat.Event) { e.Verb = chat.VerbStop })
+	h.state(out.TaskID, task.Cancelled)
+	h.door.find(t, chat.KindResult, "Stopped by dev")
+
+	slow = make(chan struct{})
+	h.shop.slow.Store(&slow)
+	out = h.ask("DEV", "deploy again")
+	<-slow
+	h.restart()
+	h.state(out.TaskID, task.Completed)
+	h.door.find(t, chat.KindResult, "Done: deployed")
+	if h.shop.deploy.effects.Load() != 2 {
+		t.Errorf("%d effects of two tasks", h.shop.deploy.effects.Load())
+	}
+}

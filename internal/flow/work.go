@@ -113,27 +113,39 @@ func (a *attempt) work(ctx context.Context) error {
 	})
 }
 
-// afterStop decides whether the attempt was ended from outside; otherwise then settles it. Writing gets a context of its own, so
-// that a host that shuts down can still say where it stands.
+// afterStop settles an attempt, unless it was ended from outside — before, or while it was being settled. Harvest and push of a large
+// repository may take long, so settling has no limit of its own; only the last words of a host that goes down are short.
 func (a *attempt) afterStop(ctx context.Context, p Progress, then func(context.Context) error) error {
-	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	if ctx.Err() != nil {
+		return a.ended(ctx, p)
+	}
+	err := then(ctx)
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrFenced) {
+		return a.ended(ctx, p)
+	}
+	return err
+}
+
+// lastWords is how long a host that goes down may take to say where an attempt stands.
+const lastWords = 20 * time.Second
+
+// ended leaves the truth about an attempt that was ended from outside.
+func (a *attempt) ended(ctx context.Context, p Progress) error {
+	a.closeBench()
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errLost):
-		a.closeBench()
+	cause := context.Cause(ctx)
+	if errors.Is(cause, errLost) {
 		return ErrFenced
-	case errors.Is(cause, errStopped):
-		a.closeBench()
-		t, err := a.Ledger.Task(writing, a.t.ID)
-		if err != nil {
-			return err
-		}
-		return a.finishCancelled(writing, t.CancelBy, p)
-	case cause != nil: // the host goes down: the next one continues here
-		a.closeBench()
+	}
+	if !errors.Is(cause, errStopped) { // the host goes down: the next one continues here
 		return a.Ledger.Yield(writing, a.held, p)
 	}
-	return then(writing)
+	t, err := a.Ledger.Task(writing, a.t.ID)
+	if err != nil {
+		return err
+	}
+	return a.finishCancelled(writing, t.CancelBy, p)
 }
 
 func (a *attempt) closeBench() {
