@@ -48,7 +48,7 @@ lint: ## the linter; staticcheck.conf gives the reason beside each rule that is 
 
 .PHONY: race
 race: ## the race detector on the story's packages (needs gcc)
-	CGO_ENABLED=1 go test -race -count=1 $(STORY)
+	CGO_ENABLED=1 go test -race -short -count=1 $(STORY)
 
 .PHONY: cross
 cross: ## build for linux, darwin and windows on amd64 and arm64 (built, not run)
