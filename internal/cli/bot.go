@@ -174,11 +174,7 @@ func (a *app) botStop() *cobra.Command {
 		Short: "Stop the host that runs with this configuration",
 		Args:  exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, _, err := a.settings("")
-			if err != nil {
-				return err
-			}
-			return a.withState(c.Context(), func(s *sqlite.Store) error { return a.stopHost(c.Context(), s, pidFile(cfg)) })
+			return a.withHouse(c.Context(), func(h *house) error { return a.stopHost(c.Context(), h.state, pidFile(h.cfg)) })
 		},
 	}
 }
@@ -226,8 +222,8 @@ func (a *app) stopHost(ctx context.Context, state *sqlite.Store, path string) er
 	return fmt.Errorf("stop host: process %d did not end in time; it is still draining", pid)
 }
 
-// withState opens the state alone, without reading what the host would need.
-func (a *app) withState(ctx context.Context, f func(*sqlite.Store) error) error {
+// withHouse opens the state for a command that works beside a running host.
+func (a *app) withHouse(ctx context.Context, f func(*house) error) error {
 	cfg, env, err := a.settings("")
 	if err != nil {
 		return err
@@ -237,19 +233,10 @@ func (a *app) withState(ctx context.Context, f func(*sqlite.Store) error) error 
 		return err
 	}
 	defer h.close()
-	return f(h.state)
+	return f(h)
 }
 
-// withDesk opens the state for a command that looks at it, or answers, beside a running host.
+// withDesk is withHouse for a command that looks at the story, or answers.
 func (a *app) withDesk(ctx context.Context, f func(*flow.Host) error) error {
-	cfg, env, err := a.settings("")
-	if err != nil {
-		return err
-	}
-	h, err := a.desk(ctx, cfg, env)
-	if err != nil {
-		return err
-	}
-	defer h.close()
-	return f(h.flow)
+	return a.withHouse(ctx, func(h *house) error { return f(h.flow) })
 }

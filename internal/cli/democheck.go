@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"reasonix/internal/config"
+	"reasonix/internal/task"
 )
 
 // demoTask is what the check reads of a task, from the console's JSON.
@@ -168,7 +169,7 @@ func (c *demoClient) walk(ctx context.Context, choice string, say func(string, .
 		if err := c.call(ctx, http.MethodGet, "/api/tasks/"+opened.TaskID, nil, &t); err != nil {
 			return t, fmt.Errorf("%w: look at the task: %w", errCheck, err)
 		}
-		if ended(t.State) {
+		if task.State(t.State).Ended() {
 			if len(pressed) == 0 {
 				return t, fmt.Errorf("%w: the task ended as %s and nobody was asked: %s", errCheck, t.State, t.Result)
 			}
@@ -193,10 +194,6 @@ func (c *demoClient) walk(ctx context.Context, choice string, say func(string, .
 		case <-tick.C:
 		}
 	}
-}
-
-func ended(state string) bool {
-	return state == "completed" || state == "failed" || state == "cancelled" || state == "expired"
 }
 
 func (c *demoClient) key() string {

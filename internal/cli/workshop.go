@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,7 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 		return nil, err
 	}
 	req := workspace.Request{
-		ID: t.WorkspaceID, Repo: repo.Name, URL: config.ExpandHome(repo.URL), Base: firstOf(t.Spec.Base, repo.Base), SHA: t.Spec.SHA, Branch: t.Branch,
+		ID: t.WorkspaceID, Repo: repo.Name, URL: config.ExpandHome(repo.URL), Base: cmp.Or(t.Spec.Base, repo.Base), SHA: t.Spec.SHA, Branch: t.Branch,
 		Credential: w.credential(repo),
 	}
 	if t.Spec.Publish != nil {
@@ -155,14 +156,6 @@ func mendRepo(err error, repo config.Repo) error {
 		return fmt.Errorf("%w. Check base of the repository %q under [[repos]], then continue", err, repo.Name)
 	}
 	return err
-}
-
-func firstOf(values ...string) string {
-	i := slices.IndexFunc(values, func(s string) bool { return s != "" })
-	if i < 0 {
-		return ""
-	}
-	return values[i]
 }
 
 func (w *workshop) repo(name string) (config.Repo, error) {

@@ -156,24 +156,17 @@ func (a *app) workspaceCommand() *cobra.Command {
 
 // withKeeper opens workspaces and tasks beside a running host.
 func (a *app) withKeeper(ctx context.Context, f func(keeper) error) error {
-	cfg, env, err := a.settings("")
-	if err != nil {
-		return err
-	}
-	data, err := filepath.Abs(config.ExpandHome(cfg.Bot.Data))
-	if err != nil {
-		return err
-	}
-	h, err := a.desk(ctx, cfg, env)
-	if err != nil {
-		return err
-	}
-	defer h.close()
-	spaces, err := workspace.Open(data, workspace.Options{})
-	if err != nil {
-		return err
-	}
-	return f(newKeeper(cfg, spaces, h.flow))
+	return a.withHouse(ctx, func(h *house) error {
+		data, err := filepath.Abs(config.ExpandHome(h.cfg.Bot.Data))
+		if err != nil {
+			return err
+		}
+		spaces, err := workspace.Open(data, workspace.Options{})
+		if err != nil {
+			return err
+		}
+		return f(newKeeper(h.cfg, spaces, h.flow))
+	})
 }
 
 func mendWorkspace(err error) error {

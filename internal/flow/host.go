@@ -93,7 +93,7 @@ func (h *Host) Run(ctx context.Context) error {
 
 // runDoor keeps a door open. One that cannot go on must not take the others with it, unless the host is nothing without it.
 func (h *Host) runDoor(ctx context.Context, name string, door chat.Door) error {
-	err := door.Run(ctx, h.doorHost())
+	err := door.Run(ctx, h.DoorHost())
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
@@ -105,16 +105,13 @@ func (h *Host) runDoor(ctx context.Context, name string, door chat.Door) error {
 }
 
 // DoorHost is what a door gets to work with.
-func (h *Host) doorHost() chat.Host {
+func (h *Host) DoorHost() chat.Host {
 	people := make([]chat.Person, len(h.People))
 	for i, p := range h.People {
 		people[i] = chat.Person{Name: p.Name, Role: string(p.Role), Identities: p.Identities}
 	}
 	return chat.Host{Sink: h, Desk: h, Log: h.Log, People: people, Notice: h.Notice}
 }
-
-// DoorHost is exported for cli, which mounts the doors' webhook handlers.
-func (h *Host) DoorHost() chat.Host { return h.doorHost() }
 
 func (h *Host) sweep(ctx context.Context) error {
 	woken, err := h.Ledger.Sweep(ctx, h.Now())

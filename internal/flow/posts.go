@@ -73,12 +73,17 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
+// askPlace is where a task's questions go.
+func askPlace(t task.Task) chat.Place {
+	if t.Spec.AskPlace != nil {
+		return *t.Spec.AskPlace
+	}
+	return t.Place
+}
+
 // askPost is the question as people see it: whole, with the digest, and with mentions of those who may answer.
 func askPost(a approval.Ask, t task.Task, people task.People) NewPost {
-	place := t.Place
-	if t.Spec.AskPlace != nil {
-		place = *t.Spec.AskPlace
-	}
+	place := askPlace(t)
 	return NewPost{Key: "ask:" + a.ID, TaskID: t.ID, AskID: a.ID, Place: place, Message: askMessage(a, t, mentions(a, people, place.Kind))}
 }
 
@@ -124,10 +129,7 @@ func mentions(a approval.Ask, people task.People, kind string) []chat.Actor {
 
 // settledPost edits a card after its ask was closed: what was asked stays readable, the buttons go.
 func settledPost(a approval.Ask, t task.Task, word string) NewPost {
-	place := t.Place
-	if t.Spec.AskPlace != nil {
-		place = *t.Spec.AskPlace
-	}
+	place := askPlace(t)
 	m := askMessage(a, t, nil)
 	m.Buttons, m.Settled, m.Text = nil, true, strings.TrimSpace(word+"\n\n"+m.Text)
 	return NewPost{Key: "ask:" + a.ID + ":settled", TaskID: t.ID, AskID: a.ID, Place: place, Edits: "ask:" + a.ID, Message: m}
