@@ -9,13 +9,11 @@ import (
 	"runtime"
 	"time"
 
-	"reasonix/internal/agent"
 	"reasonix/internal/config"
 	"reasonix/internal/permission"
 	"reasonix/internal/run"
 	"reasonix/internal/sandbox"
 	"reasonix/internal/session"
-	"reasonix/internal/task"
 	"reasonix/internal/tool"
 )
 
@@ -131,8 +129,4 @@ func scratchDirs(home, root string) (scratch, error) {
 	var err error
 	s.temp, err = os.MkdirTemp(base, "temp-")
 	return s, err
-}
-
-func restoredNote(t task.Task) agent.Steer {
-	return agent.Steer{Key: fmt.Sprintf("restored:%s:%d", t.ID, t.Attempts), Text: "The host: the workspace was restored from its last snapshot. Files that git ignores are gone and have to be made again."}
 }

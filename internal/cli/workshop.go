@@ -200,6 +200,7 @@ type bench struct {
 	repo   config.Repo
 	space  *workspace.Workspace
 	jobs   *sandbox.Jobs // nil: no box
+	turns  *workspace.Turns
 	cfg    config.Config // with the repository's tightening rules
 	files  tool.Files
 }
@@ -313,6 +314,10 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		b.jobs = sandbox.NewJobs(b.shop.box, now)
 		kit.Shell, kit.Background = sandbox.NewShell(b.shop.box, now), b.jobs
 		s.ReadOnlyBox = true
+		b.turns = workspace.NewTurns(b.space, time.Duration(b.shop.cfg.Bot.SnapshotEvery), func(err error) {
+			b.shop.log.Warn("snapshot at a turn boundary failed; the workspace itself is there", "task", b.t.ID, "error", err)
+		})
+		s.Snapshot = b.turns
 	}
 	if n := b.network(); n != nil {
 		web, err := n.Client()
@@ -338,11 +343,9 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
 	}.WithHooks(s.Hooks)
 	s.Tree, s.WorkDir, s.BlockedRepeats = b.space, b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
-	s.BoxDigest = b.space.Policy(b.extra()).Digest() // without grants: one that comes with a press is no drift
-	if b.space.Restored {
-		s.Notes = append(s.Notes, restoredNote(b.t))
-	}
-	return nil
+	s.Place = b.space.Place()
+	s.BoxDigest = b.space.BoxDigest(b.space.Policy(b.extra())) // without grants: one that comes with a press is no drift
+	return b.noteLoss(ctx, s)
 }
 
 // planned narrows a box while a plan is not approved: commands may read, and write nothing but their own temp, home and caches.
@@ -402,6 +405,9 @@ func (b *bench) Push(ctx context.Context, h workspace.Harvest, branch string) er
 
 // Close ends what runs in the background and returns the lines of it. The next attempt tells the model, from the transcript.
 func (b *bench) Close() []string {
+	if b.turns != nil {
+		b.turns.Quiet(context.Background()) // its box ends with the attempt
+	}
 	if b.jobs == nil {
 		return nil
 	}

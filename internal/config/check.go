@@ -27,7 +27,7 @@ func (c *Config) check() error {
 			bad("sandbox.allow_write: %q: name an absolute folder, not the root of the file system", w)
 		}
 	}
-	for key, n := range map[string]int64{"sandbox.disk_mb": int64(c.Sandbox.DiskMB), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor)} {
+	for key, n := range map[string]int64{"sandbox.disk_mb": int64(c.Sandbox.DiskMB), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor), "bot.snapshot_every": int64(c.Bot.SnapshotEvery)} {
 		if n < 0 {
 			bad("%s is negative: 0 means no limit", key)
 		}

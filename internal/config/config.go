@@ -104,20 +104,22 @@ type Price struct {
 
 // Bot is the host itself.
 type Bot struct {
-	State      string    `toml:"state"`               // sqlite:PATH
-	Listen     string    `toml:"listen"`              // webhooks; empty when no connection needs them
-	Console    string    `toml:"console"`             // the console page; "off" closes it
-	Data       string    `toml:"data"`                // workspaces and mirrors
-	MaxTasks   int       `toml:"max_tasks"`           // running at once
-	MaxSteps   int       `toml:"max_steps"`           // model calls per task, 0 = continuous
-	TaskTime   Duration  `toml:"task_time"`           // running time per task, 0 = no limit
-	TaskTokens int64     `toml:"task_tokens"`         // tokens per task, 0 = no limit
-	Lease      Duration  `toml:"lease"`               // how long a silent worker keeps a task
-	KeepFor    Duration  `toml:"keep_workspaces_for"` // after the last task on it ended; 0 = for ever
-	Keep       int       `toml:"keep_workspaces"`     // of ended tasks, newest first; 0 = all
-	PublicURL  string    `toml:"public_url"`          // where people reach the console
-	Suggest    string    `toml:"suggest"`             // request that the console suggests
-	BudgetDay  BudgetDay `toml:"budget_day"`          // of all tasks together
+	State      string   `toml:"state"`               // sqlite:PATH
+	Listen     string   `toml:"listen"`              // webhooks; empty when no connection needs them
+	Console    string   `toml:"console"`             // the console page; "off" closes it
+	Data       string   `toml:"data"`                // workspaces and mirrors
+	MaxTasks   int      `toml:"max_tasks"`           // running at once
+	MaxSteps   int      `toml:"max_steps"`           // model calls per task, 0 = continuous
+	TaskTime   Duration `toml:"task_time"`           // running time per task, 0 = no limit
+	TaskTokens int64    `toml:"task_tokens"`         // tokens per task, 0 = no limit
+	Lease      Duration `toml:"lease"`               // how long a silent worker keeps a task
+	KeepFor    Duration `toml:"keep_workspaces_for"` // after the last task on it ended; 0 = for ever
+	Keep       int      `toml:"keep_workspaces"`     // of ended tasks, newest first; 0 = all
+	// SnapshotEvery is the least time between two snapshots at turn boundaries; 0: at every boundary that changed something.
+	SnapshotEvery Duration  `toml:"snapshot_every"`
+	PublicURL     string    `toml:"public_url"` // where people reach the console
+	Suggest       string    `toml:"suggest"`    // request that the console suggests
+	BudgetDay     BudgetDay `toml:"budget_day"` // of all tasks together
 }
 
 // Connection is one door; Block is the adapter's own part.

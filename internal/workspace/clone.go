@@ -44,7 +44,7 @@ func (s *Store) create(ctx context.Context, r Request) (meta, error) {
 // from an empty commit, so that everything has a base.
 func (s *Store) initHostGit(ctx context.Context, m *meta) error {
 	dir := s.hostGit(m.ID)
-	if _, err := s.git(ctx, "", "init", "--quiet", "--bare", "--template=", dir); err != nil {
+	if _, err := s.git(ctx, "", "init", "--quiet", "--bare", "--template=", "--shared=0644", dir); err != nil {
 		return err
 	}
 	if err := s.borrow(dir, *m); err != nil {
@@ -63,15 +63,20 @@ func (s *Store) initHostGit(ctx context.Context, m *meta) error {
 	return err
 }
 
+// borrow names the mirror's objects by a path below the store, so that the store can be moved as a whole.
 func (s *Store) borrow(gitDir string, m meta) error {
 	if m.Mirror == "" {
 		return nil
 	}
-	info := filepath.Join(gitDir, "objects", "info")
-	if err := os.MkdirAll(info, 0o755); err != nil {
+	objects := filepath.Join(gitDir, "objects")
+	rel, err := filepath.Rel(objects, s.mirrorObjects(m.Mirror))
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(info, "alternates"), []byte(s.mirrorObjects(m.Mirror)+"\n"), 0o644)
+	if err := os.MkdirAll(filepath.Join(objects, "info"), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(objects, "info", "alternates"), []byte(filepath.ToSlash(rel)+"\n"), 0o644)
 }
 
 // clone makes work/ID beside its place and moves it there when it is whole. head is where the branch stands; content, when set,
@@ -179,7 +184,7 @@ func (s *Store) rebuild(ctx context.Context, w *Workspace) error {
 	if err := s.clone(ctx, m, snap.Head, snap.SHA); err != nil {
 		return fmt.Errorf("rebuild from snapshot: %w", err)
 	}
-	w.Restored = true
+	w.Restored, w.From = true, snap
 	return nil
 }
 

@@ -31,7 +31,7 @@ type Options struct {
 //
 //	mirrors/   one bare repository per upstream, upstream objects only
 //	work/ID/   tree, home, temp, caches: what the task's box can write
-//	host/ID/   what the host keeps about the task: its bare repository, states, meta.json; no box sees it
+//	host/ID/   what the host keeps about the task: its bare repository, states, meta.json; no command of the task sees it
 type Store struct {
 	root    string
 	opt     Options
@@ -107,8 +107,9 @@ func (s *Store) prepare(ctx context.Context, r Request) (*Workspace, error) {
 	}
 	defer unlock()
 	m, err := s.readMeta(r.ID)
+	fresh := errors.Is(err, ErrUnknown)
 	switch {
-	case errors.Is(err, ErrUnknown):
+	case fresh:
 		if m, err = s.create(ctx, r); err != nil {
 			return nil, errors.Join(err, s.discard(r.ID))
 		}
@@ -116,6 +117,7 @@ func (s *Store) prepare(ctx context.Context, r Request) (*Workspace, error) {
 		return nil, err
 	}
 	w := s.workspace(m, r.Rules)
+	w.Fresh = fresh
 	if _, err := os.Stat(w.Dir); errors.Is(err, fs.ErrNotExist) {
 		if err := s.rebuild(ctx, w); err != nil {
 			return nil, err

@@ -4,7 +4,9 @@ package workspace
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,13 +75,18 @@ type Workspace struct {
 	Branch  string
 	// Restored is set when Dir was rebuilt from a snapshot: ignored files are gone and setup has to run again.
 	Restored bool
+	From     Snapshot // that it was rebuilt from; zero when there was none
+	Fresh    bool     // made by this Prepare
+	Pushed   string   // Fresh, and started from what the task's branch held at the remote: that commit
 
 	store *Store
 	meta  meta
 	rules Rules
-	mu    sync.Mutex
-	base  *baseTree
-	cache map[string]cached
+	// packing: one bundle at a time.
+	packing sync.Mutex
+	mu      sync.Mutex
+	base    *baseTree
+	cache   map[string]cached
 }
 
 // meta is what the host keeps about a workspace; writing it is the last step of making one.
@@ -113,3 +120,29 @@ func (w *Workspace) Policy(extra sandbox.Policy) sandbox.Policy {
 	}
 	return p
 }
+
+// BoxDigest identifies what the box allows, wherever the store lies: an approval that was given before the store moved still holds.
+func (w *Workspace) BoxDigest(p sandbox.Policy) string {
+	place := func(path string) string {
+		if rel, err := filepath.Rel(w.store.root, path); err == nil && filepath.IsLocal(rel) {
+			return "/store/" + filepath.ToSlash(rel)
+		}
+		return path
+	}
+	all := func(list []string, f func(string) string) []string {
+		out := make([]string, len(list))
+		for i, v := range list {
+			out[i] = f(v)
+		}
+		return out
+	}
+	p.Workspace, p.Home, p.Temp = place(p.Workspace), place(p.Home), place(p.Temp)
+	p.Caches, p.Writable, p.Readable = all(p.Caches, place), all(p.Writable, place), all(p.Readable, place)
+	p.Env = all(p.Env, func(kv string) string {
+		return strings.ReplaceAll(kv, w.store.root+string(filepath.Separator), "/store/")
+	})
+	return p.Digest()
+}
+
+// Place names the workspace in what an approval is bound to, wherever the store lies.
+func (w *Workspace) Place() string { return "workspace:" + w.ID }
