@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"reasonix/internal/testkit/modeld"
@@ -73,6 +74,7 @@ func TestATaskGoesOnFromTheLastTurnWhenHostAndFolderAreLost(t *testing.T) {
 		}
 		return false
 	})
+	w.eventually("the request is acknowledged", func() bool { return len(w.github.BotComments()) > 0 })
 	w.kill()
 	for _, dir := range w.workspaces() {
 		if err := os.RemoveAll(dir); err != nil {
@@ -103,7 +105,8 @@ func TestAParkedTaskContinuesTheVeryCallOnAnotherHost(t *testing.T) {
 	}, func(w *world) { w.posture, effects = "ask", w.effects })
 	w.comment("dev", "/reasonix fix run it")
 	ask := w.askID()
-	w.kill()
+	_ = w.process.Process.Signal(syscall.SIGTERM)
+	<-w.stopped
 
 	other := filepath.Join(t.TempDir(), "host-b")
 	if out, err := exec.Command("cp", "-a", w.home, other).CombinedOutput(); err != nil {
@@ -133,5 +136,59 @@ func TestAParkedTaskContinuesTheVeryCallOnAnotherHost(t *testing.T) {
 	}
 	if w.said("restored in "+other) != 1 {
 		t.Errorf("the model was not told: %+v", w.github.BotComments())
+	}
+}
+
+// A reply that comes after the workspace was let go starts on a new clone: on the branch as it was pushed, where there is one. The model is
+// told what is gone.
+func TestAReplyAfterTheWorkspaceWasCollected(t *testing.T) {
+	for _, c := range []struct{ name, publish, file, says string }{
+		{"pushed", "publish = { pr = false }", "made.txt: kept", "as it was pushed (commit "},
+		{"never pushed", "", "made.txt: gone", "nothing of it was pushed or kept"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(r modeld.Request) modeld.Turn {
+				switch turnsOf(r) {
+				case 0:
+					return modeld.Turn{Text: "I write.", Calls: []modeld.Call{{Name: "write_file", Args: map[string]any{"path": "made.txt", "content": "kept\n"}}}}
+				case 1:
+					return modeld.Turn{Text: "First: done"}
+				case 2:
+					return bash("printf 'made.txt: '; cat made.txt 2>/dev/null || echo gone; git branch --show-current; echo more > more.txt")
+				}
+				return modeld.Turn{Text: "Second: " + strings.Join(r.Results(), " ") + "\nTold: " + told(r)}
+			}, func(w *world) { w.publish = c.publish })
+			w.comment("dev", "/reasonix fix write a file")
+			w.eventually("the first task is done", func() bool { return w.said("First: done") == 1 })
+			w.settled()
+			id := filepath.Base(w.workspaces()[0])
+			config := filepath.Join(w.home, "config.toml")
+			text, err := os.ReadFile(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(config, []byte(strings.Replace(string(text), "[bot]\n", "[bot]\nkeep_workspaces_for = \"1ns\"\n", 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, code := w.cli("bot", "workspace", "gc"); code != 0 || !strings.Contains(out, "1 removed") {
+				t.Fatalf("%d %s", code, out)
+			}
+			w.comment("dev", "/reasonix fix and more")
+			w.eventually("the reply is done", func() bool { return w.said("Second:") == 1 })
+			for _, want := range []string{c.file, c.says, "reasonix/" + strings.TrimPrefix(id, "task_")} {
+				if w.said(want) == 0 {
+					t.Errorf("lacks %q in %+v", want, w.github.BotComments())
+				}
+			}
+			if c.publish == "" {
+				return
+			}
+			branch := "reasonix/" + strings.TrimPrefix(id, "task_")
+			w.eventually("both changes are published", func() bool {
+				out, _ := exec.Command("git", "--git-dir="+w.repo, "ls-tree", "--name-only", branch).Output()
+				return strings.Contains(string(out), "made.txt\nmore.txt")
+			})
+		})
 	}
 }

@@ -128,6 +128,7 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 	}
 	req := workspace.Request{
 		ID: t.WorkspaceID, Repo: repo.Name, URL: config.ExpandHome(repo.URL), Base: cmp.Or(t.Spec.Base, repo.Base), SHA: t.Spec.SHA, Branch: t.Branch,
+		Resume:     t.Parent != "" || t.Attempts > 1,
 		Credential: w.credential(repo),
 	}
 	if t.Spec.Publish != nil {

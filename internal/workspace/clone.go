@@ -24,7 +24,7 @@ func (s *Store) create(ctx context.Context, r Request) (meta, error) {
 			return m, err
 		}
 		m.Mirror = name
-		if m.BaseRef, m.Base, err = s.resolve(ctx, s.mirrorDir(name), r); err != nil {
+		if err := s.pin(ctx, &m, r); err != nil {
 			return m, err
 		}
 	}
@@ -38,6 +38,19 @@ func (s *Store) create(ctx context.Context, r Request) (meta, error) {
 		return m, err
 	}
 	return m, s.writeMeta(m)
+}
+
+// pin says where the task starts: at its own branch, when work that was pushed goes on, else at the base.
+func (s *Store) pin(ctx context.Context, m *meta, r Request) (err error) {
+	dir := s.mirrorDir(m.Mirror)
+	if r.Resume {
+		if sha, err := s.git(ctx, dir, "rev-parse", "--verify", "--quiet", "refs/heads/"+r.Branch+"^{commit}"); err == nil {
+			m.BaseRef, m.Base, m.Pushed = r.Branch, sha, sha
+			return nil
+		}
+	}
+	m.BaseRef, m.Base, err = s.resolve(ctx, dir, r)
+	return err
 }
 
 // initHostGit is where the task's bundles are read into; it borrows from the mirror. A task without upstream commits starts

@@ -134,3 +134,40 @@ func TestAStoreThatMovedGoesOn(t *testing.T) {
 		t.Errorf("%+v", o.harvest(w))
 	}
 }
+
+func TestAWorkspaceThatIsGoneResumesAtItsPushedBranch(t *testing.T) {
+	ctx := context.Background()
+	o := newOffice(t)
+	w := o.prepare("t1")
+	o.task(w, "echo x > new; git add new; git commit -qm mine")
+	h := o.harvest(w)
+	if err := w.Push(ctx, h, o.upstream, w.Branch, nil); err != nil {
+		t.Fatal(err)
+	}
+	r := o.request("t1")
+	r.SHA = w.BaseSHA // pinned and known to the mirror already: the branch must be looked for all the same
+	for _, resume := range []bool{false, true} {
+		if err := o.store.Remove(ctx, "t1"); err != nil {
+			t.Fatal(err)
+		}
+		r.Resume = resume
+		again, err := o.store.Prepare(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := w.BaseSHA
+		if resume {
+			want = h.Head
+		}
+		if again.BaseSHA != want || !again.Fresh || (again.Pushed != "") != resume {
+			t.Errorf("resume %v: base %s, pushed %q", resume, again.BaseSHA, again.Pushed)
+		}
+		if resume {
+			o.task(again, "echo y > more")
+			h := o.harvest(again)
+			if err := again.Push(ctx, h, o.upstream, again.Branch, nil); err != nil || len(h.Files) != 1 {
+				t.Errorf("%v %v", h.Files, err)
+			}
+		}
+	}
+}

@@ -117,7 +117,9 @@ func (s *Store) prepare(ctx context.Context, r Request) (*Workspace, error) {
 		return nil, err
 	}
 	w := s.workspace(m, r.Rules)
-	w.Fresh = fresh
+	if w.Fresh = fresh; fresh {
+		w.Pushed = m.Pushed
+	}
 	if _, err := os.Stat(w.Dir); errors.Is(err, fs.ErrNotExist) {
 		if err := s.rebuild(ctx, w); err != nil {
 			return nil, err

@@ -21,6 +21,7 @@ type Request struct {
 	Base       string // branch, empty for the repository's default
 	SHA        string // exact commit, wins over Base
 	Branch     string // the task's own branch
+	Resume     bool   // earlier work was done under ID: a workspace that is gone starts from what Branch holds at the remote, if it is there
 	Credential Credential
 	Rules      Rules // what may be harvested; not stored, give them at every Prepare
 }
