@@ -59,7 +59,9 @@ func TestATaskGoesOnFromTheLastTurnWhenHostAndFolderAreLost(t *testing.T) {
 			return bash("cat first.txt second.txt; git branch --show-current; git log --format=%s -1; ls build 2>&1")
 		}
 		return modeld.Turn{Text: "Done: " + strings.Join(r.Results(), " ") + "\nTold: " + told(r)}
-	}, func(w *world) { w.repo = bareRepo(t, map[string]string{"README.md": "hello\n", ".gitignore": "*.tmp\n"}) })
+	}, func(w *world) {
+		w.repo = bareRepo(t, map[string]string{"README.md": "hello\n", ".gitignore": "*.tmp\n"})
+	})
 	w.comment("dev", "/reasonix fix run it")
 	w.eventually("both turns are kept", func() bool {
 		for _, dir := range w.workspaces() {

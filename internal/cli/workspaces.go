@@ -24,6 +24,7 @@ type keeper struct {
 	spaces *workspace.Store
 	tasks  func(ctx context.Context) ([]task.Task, error)
 	keep   workspace.Keep
+	shop   func() (*workshop, error) // repositories and their credentials, for import
 }
 
 func newKeeper(cfg config.Config, spaces *workspace.Store, h *flow.Host) keeper {
@@ -137,6 +138,18 @@ func (a *app) workspaceCommand() *cobra.Command {
 				return nil
 			})
 		}}
+	var whole bool
+	export := &cobra.Command{Use: "export ID FILE", Short: "Write the snapshots into a new file, for another host", Args: exactly(2, "a workspace and a file"),
+		Long: "export writes the snapshots of a workspace and what is needed to go on from them on another host. The base commit comes from the " +
+			"repository's address there; --whole takes its history along, for a host that cannot reach it.",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withKeeper(c.Context(), func(k keeper) error { return a.exportWorkspace(c.Context(), k, args[0], args[1], whole) })
+		}}
+	export.Flags().BoolVar(&whole, "whole", false, "take the base's history along")
+	imports := &cobra.Command{Use: "import FILE", Short: "Take in what export wrote on another host", Args: exactly(1, "a file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withKeeper(c.Context(), func(k keeper) error { return a.importWorkspace(c.Context(), k, args[0]) })
+		}}
 	gc := &cobra.Command{Use: "gc", Short: "Remove workspaces that no task needs and that are past [bot].keep_workspaces_for or keep_workspaces", Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withKeeper(c.Context(), func(k keeper) error {
@@ -150,7 +163,7 @@ func (a *app) workspaceCommand() *cobra.Command {
 			})
 		}}
 	gc.Flags().BoolVar(&dry, "dry-run", false, "only name them")
-	c.AddCommand(list, show, restore, gc)
+	c.AddCommand(list, show, restore, export, imports, gc)
 	return c
 }
 
@@ -165,7 +178,16 @@ func (a *app) withKeeper(ctx context.Context, f func(keeper) error) error {
 		if err != nil {
 			return err
 		}
-		return f(newKeeper(h.cfg, spaces, h.flow))
+		k := newKeeper(h.cfg, spaces, h.flow)
+		k.shop = func() (*workshop, error) {
+			_, env, err := a.settings("")
+			if err != nil {
+				return nil, err
+			}
+			doors, err := a.openDoors(h.cfg, env, h.slots)
+			return &workshop{cfg: h.cfg, doors: doors, spaces: spaces, log: h.log, data: data}, err
+		}
+		return f(k)
 	})
 }
 
@@ -174,7 +196,11 @@ func mendWorkspace(err error) error {
 	case errors.Is(err, workspace.ErrUnknown):
 		return fmt.Errorf("%w; `reasonix bot workspace list` names them", err)
 	case errors.Is(err, workspace.ErrNoSnapshot):
-		return fmt.Errorf("%w: one is made when a task waits or ends", err)
+		return fmt.Errorf("%w: one is made when a turn changed something, and when a task waits or ends", err)
+	case errors.Is(err, workspace.ErrNoBase):
+		return fmt.Errorf("%w. The repository here does not have the commit that the work is based on: export with --whole", err)
+	case errors.Is(err, workspace.ErrExists):
+		return fmt.Errorf("%w; it stays as it is", err)
 	}
 	return err
 }

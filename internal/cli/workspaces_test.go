@@ -59,7 +59,29 @@ func TestWorkspacesAreListedShownRestoredAndLetGoOnlyWhenNoTaskNeedsThem(t *test
 	if data, err := os.ReadFile(filepath.Join(to, "made.txt")); err != nil || string(data) != "kept\n" {
 		t.Errorf("%q %v", data, err)
 	}
-	for _, args := range [][]string{{"restore", id, to}, {"restore", "nobody", t.TempDir()}, {"show", "../x"}, {"show"}} {
+	file := filepath.Join(t.TempDir(), "export")
+	if out, code := w.cli("bot", "workspace", "export", id, file); code != 0 || !strings.Contains(out, "Written to "+file) {
+		t.Errorf("%d %s", code, out)
+	}
+	config2 := filepath.Join(t.TempDir(), "home")
+	b := *w
+	b.home = config2
+	if err := os.MkdirAll(b.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.configure()
+	if out, code := b.cli("bot", "workspace", "import", file); code != 0 || !strings.Contains(out, id+" is here, with ") {
+		t.Errorf("%d %s", code, out)
+	}
+	there := filepath.Join(t.TempDir(), "there")
+	if out, code := b.cli("bot", "workspace", "restore", id, there); code != 0 {
+		t.Errorf("%d %s", code, out)
+	}
+	if data, err := os.ReadFile(filepath.Join(there, "made.txt")); err != nil || string(data) != "kept\n" {
+		t.Errorf("%q %v", data, err)
+	}
+	for _, args := range [][]string{{"export", id, file}, {"export", "nobody", file + "2"}, {"export", id}, {"import", file}, {"import", filepath.Join(to, "made.txt")}, {"import", file + "3"},
+		{"restore", id, to}, {"restore", "nobody", t.TempDir()}, {"show", "../x"}, {"show"}} {
 		if out, code := w.cli(append([]string{"bot", "workspace"}, args...)...); code == 0 {
 			t.Errorf("%v: %s", args, out)
 		}

@@ -57,10 +57,7 @@ func (s *Store) pin(ctx context.Context, m *meta, r Request) (err error) {
 // from an empty commit, so that everything has a base.
 func (s *Store) initHostGit(ctx context.Context, m *meta) error {
 	dir := s.hostGit(m.ID)
-	if _, err := s.git(ctx, "", "init", "--quiet", "--bare", "--template=", "--shared=0644", dir); err != nil {
-		return err
-	}
-	if err := s.borrow(dir, *m); err != nil {
+	if err := s.initBare(ctx, dir, *m); err != nil {
 		return err
 	}
 	if m.Base == "" {
@@ -74,6 +71,14 @@ func (s *Store) initHostGit(ctx context.Context, m *meta) error {
 	}
 	_, err := s.git(ctx, dir, "update-ref", "refs/base", m.Base)
 	return err
+}
+
+// initBare makes a bare repository that borrows from the mirror. Its objects are readable for the account of a box, whatever the umask.
+func (s *Store) initBare(ctx context.Context, dir string, m meta) error {
+	if _, err := s.git(ctx, "", "init", "--quiet", "--bare", "--template=", "--shared=0644", dir); err != nil {
+		return err
+	}
+	return s.borrow(dir, m)
 }
 
 // borrow names the mirror's objects by a path below the store, so that the store can be moved as a whole.

@@ -68,11 +68,7 @@ func (s *Store) branchName(ctx context.Context, name string) string {
 
 // nameSnapshot notes the branch beside the ref and lets old snapshots go.
 func (s *Store) nameSnapshot(ctx context.Context, id string, snap Snapshot) error {
-	file := filepath.Join(s.hostDir(id), "branches", filepath.Base(snap.Ref))
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	if err := writeFile(file, []byte(snap.Branch)); err != nil {
+	if err := s.noteBranch(id, snap); err != nil {
 		return err
 	}
 	all, err := s.snapshots(ctx, id)
@@ -83,9 +79,21 @@ func (s *Store) nameSnapshot(ctx context.Context, id string, snap Snapshot) erro
 		if _, err := s.git(ctx, s.hostGit(id), "update-ref", "-d", old.Ref); err != nil {
 			return err
 		}
-		_ = os.Remove(filepath.Join(filepath.Dir(file), filepath.Base(old.Ref)))
+		_ = os.Remove(s.branchFile(id, old))
 	}
 	return s.tidy(ctx, id)
+}
+
+func (s *Store) branchFile(id string, snap Snapshot) string {
+	return filepath.Join(s.hostDir(id), "branches", filepath.Base(snap.Ref))
+}
+
+func (s *Store) noteBranch(id string, snap Snapshot) error {
+	file := s.branchFile(id, snap)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return writeFile(file, []byte(snap.Branch))
 }
 
 // looseLimit is how many loose objects a task's host repository may hold before they are packed and the unreachable ones go.
@@ -119,8 +127,10 @@ func (s *Store) snapshots(ctx context.Context, id string) ([]Snapshot, error) {
 		if _, err := fmt.Sscanf(filepath.Base(f[0]), "%d", &nano); err != nil {
 			continue
 		}
-		branch, _ := os.ReadFile(filepath.Join(s.hostDir(id), "branches", filepath.Base(f[0])))
-		all = append(all, Snapshot{Ref: f[0], SHA: f[1], Head: f[2], Branch: string(branch), At: time.Unix(0, nano).UTC()})
+		snap := Snapshot{Ref: f[0], SHA: f[1], Head: f[2], At: time.Unix(0, nano).UTC()}
+		branch, _ := os.ReadFile(s.branchFile(id, snap))
+		snap.Branch = string(branch)
+		all = append(all, snap)
 	}
 	return all, nil
 }
