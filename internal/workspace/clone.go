@@ -126,6 +126,13 @@ func (s *Store) clone(ctx context.Context, m meta, head, content string) error {
 	if err := os.Chmod(making, 0o755); err != nil {
 		return err
 	}
+	files := head
+	if content != "" {
+		files = content
+	}
+	if err := s.seed(ctx, m, filepath.Join(making, "tree"), files); err != nil {
+		return fmt.Errorf("index the checkout: %w", err)
+	}
 	return os.Rename(making, s.workDir(m.ID))
 }
 
