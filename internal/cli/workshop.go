@@ -39,6 +39,7 @@ type workshop struct {
 	data   string // where workspaces and mirrors live
 	home   string // of the configuration and the saved keys
 	model  func(ref string) (model, error)
+	keeper keeper // what the tasks need, and the quotas
 
 	mu     sync.Mutex
 	models map[string]model
@@ -129,6 +130,7 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 	req := workspace.Request{
 		ID: t.WorkspaceID, Repo: repo.Name, URL: config.ExpandHome(repo.URL), Base: cmp.Or(t.Spec.Base, repo.Base), SHA: t.Spec.SHA, Branch: t.Branch,
 		Resume:     t.Parent != "" || t.Attempts > 1,
+		Admit:      func(ctx context.Context) error { return w.keeper.admit(ctx, t.Spec.Route) },
 		Credential: w.credential(repo),
 	}
 	if t.Spec.Publish != nil {
@@ -151,6 +153,8 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 // mendRepo says what a person can do about a repository that cannot be used.
 func mendRepo(err error, repo config.Repo) error {
 	switch {
+	case errors.Is(err, workspace.ErrNoRoom):
+		return fmt.Errorf("%w. End or answer waiting tasks, or raise max_workspaces or max_workspaces_mb, then continue", err)
 	case errors.Is(err, workspace.ErrNoRepository):
 		return fmt.Errorf("%w. Check url and connection of the repository %q under [[repos]], then continue", err, repo.Name)
 	case errors.Is(err, workspace.ErrNoBase):

@@ -24,18 +24,26 @@ type keeper struct {
 	spaces *workspace.Store
 	tasks  func(ctx context.Context) ([]task.Task, error)
 	keep   workspace.Keep
+	cfg    config.Config             // quotas
 	shop   func() (*workshop, error) // repositories and their credentials, for import
 }
 
 func newKeeper(cfg config.Config, spaces *workspace.Store, h *flow.Host) keeper {
-	return keeper{spaces: spaces, keep: workspace.Keep{For: time.Duration(cfg.Bot.KeepFor), Count: cfg.Bot.Keep},
+	return keeper{cfg: cfg, spaces: spaces, keep: workspace.Keep{For: time.Duration(cfg.Bot.KeepFor), Count: cfg.Bot.Keep},
 		tasks: func(ctx context.Context) ([]task.Task, error) {
 			return h.Ledger.Tasks(ctx, chat.TaskFilter{Limit: math.MaxInt32})
 		}}
 }
 
+// use is what the tasks say about a workspace.
+type use struct {
+	workspace.Use
+	Route string // of the newest task on it
+	at    time.Time
+}
+
 // uses says what the tasks need: a live one its own workspace and those of its ancestors.
-func (k keeper) uses(ctx context.Context) (map[string]workspace.Use, error) {
+func (k keeper) uses(ctx context.Context) (map[string]use, error) {
 	tasks, err := k.tasks(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the tasks: %w", err)
@@ -44,11 +52,14 @@ func (k keeper) uses(ctx context.Context) (map[string]workspace.Use, error) {
 	for _, t := range tasks {
 		byID[t.ID] = t
 	}
-	uses := map[string]workspace.Use{}
+	uses := map[string]use{}
 	for _, t := range tasks {
 		u := uses[t.WorkspaceID]
 		if t.Ended.After(u.Last) {
 			u.Last = t.Ended
+		}
+		if !t.Created.Before(u.at) {
+			u.Route, u.at = t.Spec.Route, t.Created
 		}
 		uses[t.WorkspaceID] = u
 		if t.State.Ended() {
@@ -74,7 +85,7 @@ func (k keeper) collect(ctx context.Context, dry bool) ([]workspace.Info, error)
 		return nil, err
 	}
 	var gone []workspace.Info
-	for _, i := range k.keep.Expired(all, uses, time.Now()) {
+	for _, i := range k.keep.Expired(all, plain(uses), time.Now()) {
 		if !dry {
 			if uses, err = k.uses(ctx); err != nil {
 				return gone, err
@@ -89,6 +100,14 @@ func (k keeper) collect(ctx context.Context, dry bool) ([]workspace.Info, error)
 		gone = append(gone, i)
 	}
 	return gone, nil
+}
+
+func plain(uses map[string]use) map[string]workspace.Use {
+	out := make(map[string]workspace.Use, len(uses))
+	for id, u := range uses {
+		out[id] = u.Use
+	}
+	return out
 }
 
 // keepTidy collects at the start and every hour until ctx ends.
@@ -211,6 +230,8 @@ type workspaceView struct {
 	Repo      string    `json:"repo"`
 	Branch    string    `json:"branch"`
 	Snapshots int       `json:"snapshots"`
+	Bytes     int64     `json:"bytes"`
+	Route     string    `json:"route"`
 	Needed    bool      `json:"needed"`
 	Created   time.Time `json:"created"`
 	LastEnd   time.Time `json:"last_end,omitzero"`
@@ -221,14 +242,18 @@ func (a *app) listWorkspaces(ctx context.Context, k keeper, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	uses, err := k.uses(ctx)
+	tenants, err := k.tenants(ctx, true)
 	if err != nil {
 		return err
+	}
+	uses := map[string]workspace.Tenant{}
+	for _, t := range tenants {
+		uses[t.ID] = t
 	}
 	views := make([]workspaceView, len(all))
 	for n, i := range all {
 		u := uses[i.ID]
-		views[n] = workspaceView{ID: i.ID, Repo: i.Repo, Branch: i.Branch, Snapshots: i.Snapshots, Needed: u.Needed, Created: i.Created, LastEnd: u.Last}
+		views[n] = workspaceView{ID: i.ID, Repo: i.Repo, Branch: i.Branch, Snapshots: i.Snapshots, Bytes: u.Bytes, Route: u.Route, Needed: u.Needed, Created: i.Created, LastEnd: u.Last}
 	}
 	if asJSON {
 		return a.json(views)
@@ -238,7 +263,7 @@ func (a *app) listWorkspaces(ctx context.Context, k keeper, asJSON bool) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "WORKSPACE\tREPOSITORY\tBRANCH\tSNAPSHOTS\tNEEDED\tLAST TASK ENDED")
+	fmt.Fprintln(w, "WORKSPACE\tREPOSITORY\tROUTE\tSIZE\tSNAPSHOTS\tNEEDED\tLAST TASK ENDED")
 	for _, v := range views {
 		needed, ended := "no", "-"
 		if v.Needed {
@@ -247,9 +272,25 @@ func (a *app) listWorkspaces(ctx context.Context, k keeper, asJSON bool) error {
 		if !v.LastEnd.IsZero() {
 			ended = v.LastEnd.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", v.ID, v.Repo, v.Branch, v.Snapshots, needed, ended)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", v.ID, v.Repo, v.Route, workspace.Bytes(v.Bytes), v.Snapshots, needed, ended)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return a.listTotals(ctx, k)
+}
+
+func (a *app) listTotals(ctx context.Context, k keeper) error {
+	text, _, err := k.fullness(ctx)
+	if err != nil {
+		return err
+	}
+	mirrors, err := k.spaces.MirrorsSize(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "\nTogether: %s. Mirrors, shared by all: %s.\n", text, workspace.Bytes(mirrors))
+	return nil
 }
 
 func (a *app) showWorkspace(ctx context.Context, k keeper, id string) error {
@@ -278,7 +319,7 @@ func (a *app) showWorkspace(ctx context.Context, k keeper, id string) error {
 			p("folder", i.Dir)
 		}
 	}
-	p("size", fmt.Sprintf("%.1f MiB", float64(size)/(1<<20)))
+	p("size", workspace.Bytes(size))
 	for _, s := range snaps {
 		p("snapshot", s.At.Local().Format(time.DateTime)+" "+s.SHA)
 	}

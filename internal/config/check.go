@@ -27,7 +27,7 @@ func (c *Config) check() error {
 			bad("sandbox.allow_write: %q: name an absolute folder, not the root of the file system", w)
 		}
 	}
-	for key, n := range map[string]int64{"sandbox.disk_mb": int64(c.Sandbox.DiskMB), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor), "bot.snapshot_every": int64(c.Bot.SnapshotEvery)} {
+	for key, n := range map[string]int64{"sandbox.disk_mb": int64(c.Sandbox.DiskMB), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor), "bot.snapshot_every": int64(c.Bot.SnapshotEvery), "bot.max_workspaces": int64(c.Bot.MaxWorkspaces), "bot.max_workspaces_mb": int64(c.Bot.MaxWorkspacesMB)} {
 		if n < 0 {
 			bad("%s is negative: 0 means no limit", key)
 		}
@@ -91,6 +91,9 @@ func (c *Config) checkRoute(r *Route, bad func(string, ...any), oneOf func(strin
 	}
 	if _, err := r.Budget.Limits(); err != nil {
 		bad("%s.budget.cost: %v", at, err)
+	}
+	if r.MaxWorkspaces < 0 || r.MaxWorkspacesMB < 0 {
+		bad("%s: max_workspaces or max_workspaces_mb is negative: 0 means no limit", at)
 	}
 	if _, err := r.BudgetDay.Limits(); err != nil {
 		bad("%s.budget_day: %v", at, err)

@@ -115,6 +115,9 @@ type Bot struct {
 	Lease      Duration `toml:"lease"`               // how long a silent worker keeps a task
 	KeepFor    Duration `toml:"keep_workspaces_for"` // after the last task on it ended; 0 = for ever
 	Keep       int      `toml:"keep_workspaces"`     // of ended tasks, newest first; 0 = all
+	// MaxWorkspaces and MaxWorkspacesMB bound all workspaces on this host together, those that tasks need included; 0 = no limit.
+	MaxWorkspaces   int `toml:"max_workspaces"`
+	MaxWorkspacesMB int `toml:"max_workspaces_mb"`
 	// SnapshotEvery is the least time between two snapshots at turn boundaries; 0: at every boundary that changed something.
 	SnapshotEvery Duration  `toml:"snapshot_every"`
 	PublicURL     string    `toml:"public_url"` // where people reach the console
@@ -165,7 +168,10 @@ type Route struct {
 	Budget    Budget    `toml:"budget"`
 	BudgetDay BudgetDay `toml:"budget_day"` // of all tasks of the route together
 	Publish   *Publish  `toml:"publish"`
-	Network   bool      `toml:"network"`
+	// MaxWorkspaces and MaxWorkspacesMB bound the workspaces of the route's tasks on this host; 0 = no limit.
+	MaxWorkspaces   int  `toml:"max_workspaces"`
+	MaxWorkspacesMB int  `toml:"max_workspaces_mb"`
+	Network         bool `toml:"network"`
 }
 
 // Match narrows a route.

@@ -18,6 +18,9 @@ func (s *Store) create(ctx context.Context, r Request) (meta, error) {
 	if err := s.discard(r.ID); err != nil { // what a crash left
 		return m, err
 	}
+	if err := s.admit(ctx, r); err != nil {
+		return m, err
+	}
 	if r.URL != "" {
 		name, err := s.mirror(ctx, r)
 		if err != nil {
@@ -27,9 +30,6 @@ func (s *Store) create(ctx context.Context, r Request) (meta, error) {
 		if err := s.pin(ctx, &m, r); err != nil {
 			return m, err
 		}
-	}
-	if err := os.MkdirAll(s.hostDir(r.ID), 0o700); err != nil {
-		return m, err
 	}
 	if err := s.initHostGit(ctx, &m); err != nil {
 		return m, err

@@ -15,13 +15,14 @@ import (
 
 // Request says what a task works on.
 type Request struct {
-	ID         string // workspace id; Prepare with the same id opens what is there
-	Repo       string // name, for messages and the mirror's folder
-	URL        string // path or URL; empty: an empty repository
-	Base       string // branch, empty for the repository's default
-	SHA        string // exact commit, wins over Base
-	Branch     string // the task's own branch
-	Resume     bool   // earlier work was done under ID: a workspace that is gone starts from what Branch holds at the remote, if it is there
+	ID         string                          // workspace id; Prepare with the same id opens what is there
+	Repo       string                          // name, for messages and the mirror's folder
+	URL        string                          // path or URL; empty: an empty repository
+	Base       string                          // branch, empty for the repository's default
+	SHA        string                          // exact commit, wins over Base
+	Branch     string                          // the task's own branch
+	Resume     bool                            // earlier work was done under ID: a workspace that is gone starts from what Branch holds at the remote, if it is there
+	Admit      func(ctx context.Context) error // asked before a new workspace is made, one at a time; its error ends Prepare. May be nil
 	Credential Credential
 	Rules      Rules // what may be harvested; not stored, give them at every Prepare
 }
