@@ -66,7 +66,11 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	default:
 		w.box = box
 	}
-	w.spaces, err = workspace.Open(data, workspace.Options{Box: w.box, Scan: scanWith(secrets)})
+	w.spaces, err = workspace.Open(data, workspace.Options{
+		Box: w.box, SetupCache: int64(h.cfg.Bot.SetupCacheMB) << 20,
+		Warn: func(err error) { h.log.Warn("workspaces", "error", err) },
+		Scan: scanWith(secrets),
+	})
 	return w, err
 }
 
@@ -130,6 +134,7 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 	req := workspace.Request{
 		ID: t.WorkspaceID, Repo: repo.Name, URL: config.ExpandHome(repo.URL), Base: cmp.Or(t.Spec.Base, repo.Base), SHA: t.Spec.SHA, Branch: t.Branch,
 		Resume:     t.Parent != "" || t.Attempts > 1,
+		SetupFiles: repo.SetupFiles,
 		Admit:      func(ctx context.Context) error { return w.keeper.admit(ctx, t.Spec.Route) },
 		Credential: w.credential(repo),
 	}

@@ -118,6 +118,8 @@ type Bot struct {
 	// MaxWorkspaces and MaxWorkspacesMB bound all workspaces on this host together, those that tasks need included; 0 = no limit.
 	MaxWorkspaces   int `toml:"max_workspaces"`
 	MaxWorkspacesMB int `toml:"max_workspaces_mb"`
+	// SetupCacheMB bounds the results of setup commands that are kept for other tasks; 0 = none.
+	SetupCacheMB int `toml:"setup_cache_mb"`
 	// SnapshotEvery is the least time between two snapshots at turn boundaries; 0: at every boundary that changed something.
 	SnapshotEvery Duration  `toml:"snapshot_every"`
 	PublicURL     string    `toml:"public_url"` // where people reach the console
@@ -139,8 +141,10 @@ type Repo struct {
 	URL   string   `toml:"url"`
 	Base  string   `toml:"base"`
 	Setup []string `toml:"setup"`
-	Slug  string   `toml:"slug"`       // the platform's name, "acme/api"; derived from url when empty
-	Via   string   `toml:"connection"` // connection whose credentials clone and push; empty: none
+	// SetupFiles are what the setup commands depend on; empty: the whole base commit.
+	SetupFiles []string `toml:"setup_files"`
+	Slug       string   `toml:"slug"`       // the platform's name, "acme/api"; derived from url when empty
+	Via        string   `toml:"connection"` // connection whose credentials clone and push; empty: none
 }
 
 // Person is one human. Every key besides name and role is a platform kind with that person's id there.
@@ -273,7 +277,7 @@ func Defaults() Config {
 		Sandbox:      Sandbox{Bash: "enforce", Backend: "auto"},
 		Bot: Bot{
 			State: "sqlite:~/.reasonix/bot/state.db", Data: "~/.reasonix/bot", Listen: "127.0.0.1:8790", Console: "127.0.0.1:8787",
-			MaxTasks: 4, Lease: Duration(30 * time.Second), KeepFor: Duration(14 * 24 * time.Hour), Keep: 200,
+			SetupCacheMB: 4096, MaxTasks: 4, Lease: Duration(30 * time.Second), KeepFor: Duration(14 * 24 * time.Hour), Keep: 200,
 		},
 		Providers: []Provider{
 			{Name: "deepseek", Kind: "openai", BaseURL: "https://api.deepseek.com/v1", Models: []string{"deepseek-v4-flash", "deepseek-v4-pro"}, APIKeyEnv: "DEEPSEEK_API_KEY"},

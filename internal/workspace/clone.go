@@ -14,7 +14,7 @@ import (
 
 // create makes a workspace from nothing: mirror, host repository, clone; meta last.
 func (s *Store) create(ctx context.Context, r Request) (meta, error) {
-	m := meta{ID: r.ID, Repo: r.Repo, URL: withoutUserinfo(r.URL), Branch: r.Branch, Created: time.Now().UTC()}
+	m := meta{ID: r.ID, Repo: r.Repo, URL: withoutUserinfo(r.URL), Branch: r.Branch, Created: time.Now().UTC(), Pinned: r.SHA != ""}
 	if err := s.discard(r.ID); err != nil { // what a crash left
 		return m, err
 	}

@@ -22,6 +22,7 @@ type Request struct {
 	SHA        string                          // exact commit, wins over Base
 	Branch     string                          // the task's own branch
 	Resume     bool                            // earlier work was done under ID: a workspace that is gone starts from what Branch holds at the remote, if it is there
+	SetupFiles []string                        // files of the base that setup commands depend on, for the cache; empty: all files
 	Admit      func(ctx context.Context) error // asked before a new workspace is made, one at a time; its error ends Prepare. May be nil
 	Credential Credential
 	Rules      Rules // what may be harvested; not stored, give them at every Prepare
@@ -79,11 +80,16 @@ type Workspace struct {
 	Restored bool
 	From     Snapshot // that it was rebuilt from; zero when there was none
 	Fresh    bool     // made by this Prepare
-	Pushed   string   // Fresh, and started from what the task's branch held at the remote: that commit
+	// SetupCached: the setup commands did not run, their result was copied from an earlier task's clone.
+	SetupCached bool
+	Pushed      string // Fresh, and started from what the task's branch held at the remote: that commit
 
-	store *Store
-	meta  meta
-	rules Rules
+	store   *Store
+	meta    meta
+	rules   Rules
+	touched bool // commands ran in it
+	// setupFiles are those of the base that the setup cache is keyed by; empty: all.
+	setupFiles []string
 	// packing: one bundle at a time.
 	packing sync.Mutex
 	mu      sync.Mutex
@@ -101,6 +107,7 @@ type meta struct {
 	Base    string    `json:"base"`
 	Branch  string    `json:"branch"`
 	Created time.Time `json:"created"`
+	Pinned  bool      `json:"pinned,omitempty"` // base is a commit that the request named
 	Pushed  string    `json:"pushed,omitempty"` // head of the last push
 }
 
