@@ -17,6 +17,7 @@ import (
 	"reasonix/internal/agent"
 	"reasonix/internal/config"
 	"reasonix/internal/goal"
+	"reasonix/internal/permission"
 	"reasonix/internal/provider"
 	"reasonix/internal/redact"
 	"reasonix/internal/run"
@@ -225,12 +226,9 @@ func endText(r result) string {
 // runOnce assembles and drives one run; the result is filled as far as it got.
 func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, error) {
 	var r result
-	dir, err := filepath.Abs(f.dir)
+	dir, err := folder(f.dir)
 	if err != nil {
 		return r, err
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return r, fmt.Errorf("--dir %s is not a folder", f.dir)
 	}
 	cfg, env, err := a.settings(filepath.Join(dir, "reasonix.toml"))
 	if err != nil {
@@ -251,14 +249,20 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 	}
 	defer log.Close()
 	r.SessionID = log.ID()
-	spec, cleanup, err := a.terminalSpec(ctx, cfg, log, dir, f)
+	st, err := a.openStation(ctx, cfg, dir)
 	if err != nil {
 		return r, err
 	}
-	defer cleanup()
-	spec.Provider, spec.Redact = model.provider, secrets.String
+	defer st.Close()
+	spec, err := st.equip(ctx, equipment{log: log, surface: permission.Headless, standing: run.NewStanding(f.posture, f.plan)})
+	if err != nil {
+		return r, err
+	}
+	spec.Mode, spec.MaxSteps = f.mode(), f.maxSteps
+	spec.Provider, spec.MaxTokens, spec.Redact = model.provider, model.entry.MaxTokens, secrets.String
+	spec.LiveRedact = func() agent.TextFilter { return secrets.Stream() }
 	spec.Prompt, spec.PromptKey = prompt, task.NewID("prompt")
-	shown := &terminal{app: a, quiet: f.format == "json", stream: secrets}
+	shown := &terminal{app: a, quiet: f.format == "json"}
 	spec.Observe = shown.observe
 	out, err := run.Drive(ctx, spec)
 	shown.flush()
@@ -282,6 +286,18 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 		}
 	}
 	return r, nil
+}
+
+// folder is the absolute path of --dir.
+func folder(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("--dir %s is not a folder", dir)
+	}
+	return abs, nil
 }
 
 // addedDirs checks --add-dir and gives the real folders.
@@ -369,7 +385,6 @@ func folderName(dir string) string {
 type terminal struct {
 	*app
 	quiet  bool
-	stream *redact.Redactor
 	mu     sync.Mutex
 	inText bool
 }

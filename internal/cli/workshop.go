@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"reasonix/internal/agent"
 	"reasonix/internal/budget"
 	"reasonix/internal/chat"
 	"reasonix/internal/config"
@@ -343,6 +344,10 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		s.Notes = append(s.Notes, restoredNote(b.t))
 	}
 	return nil
+}
+
+func restoredNote(t task.Task) agent.Steer {
+	return agent.Steer{Key: fmt.Sprintf("restored:%s:%d", t.ID, t.Attempts), Text: "The host: the workspace was restored from its last snapshot. Files that git ignores are gone and have to be made again."}
 }
 
 // planned narrows a box while a plan is not approved: commands may read, and write nothing but their own temp, home and caches.

@@ -196,7 +196,7 @@ func effects(j *Judged, a approval.Ask, t task.Task) {
 			return
 		}
 		j.Alter = func(t *task.Task) {
-			t.Spec.Limits, t.Spec.MaxSteps = raised(t.Spec.Limits, t.Spent), raisedSteps(t.Spec.MaxSteps, t.Spent.Steps)
+			t.Spec.Limits, t.Spec.MaxSteps = budget.Raise(t.Spec.Limits, t.Spent), raisedSteps(t.Spec.MaxSteps, t.Spent.Steps)
 		}
 	case choiceSession:
 		j.Grants = []Grant{{TaskID: t.ID, Rule: a.Answer.Grant, By: a.Answer.Person, AskID: a.ID, At: a.Answer.At}}
@@ -205,23 +205,7 @@ func effects(j *Judged, a approval.Ask, t task.Task) {
 	}
 }
 
-// raised gives every limit that has been reached the same amount again, on top of what is spent.
-func raised(l budget.Limits, s budget.Spent) budget.Limits {
-	if l.Tokens > 0 && s.Tokens >= l.Tokens {
-		l.Tokens += max(l.Tokens, s.Tokens)
-	}
-	if l.Cost > 0 && s.Cost >= l.Cost {
-		l.Cost += max(l.Cost, s.Cost)
-	}
-	if l.Steps > 0 && s.Steps >= l.Steps {
-		l.Steps += max(l.Steps, s.Steps)
-	}
-	if l.Time > 0 && s.Time >= l.Time {
-		l.Time += max(l.Time, s.Time)
-	}
-	return l
-}
-
+// raisedSteps does the same for the model calls of a task.
 func raisedSteps(limit, spent int) int {
 	if limit > 0 && spent >= limit {
 		return limit + max(limit, spent)
