@@ -25,10 +25,7 @@ import (
 )
 
 // chatFlags are the switches of a conversation.
-type chatFlags struct {
-	runFlags
-	budget string
-}
+type chatFlags struct{ runFlags }
 
 func (a *app) chatCommand() *cobra.Command {
 	var f chatFlags
@@ -53,7 +50,7 @@ func (f *chatFlags) addTo(c *cobra.Command) {
 	c.Flags().BoolVar(&f.last, "continue", false, "go on with the last session of this folder")
 	c.Flags().StringVar(&f.resume, "resume", "", "go on with the session of this id")
 	c.Flags().BoolVar(&f.plan, "plan", false, "plan first: nothing is changed before you approve a plan")
-	c.Flags().StringVar(&f.budget, "budget", "", `limits of each request: tokens=200000 cost="5 USD" steps=50 time=30m`)
+	c.Flags().StringVar(&f.budget, "budget", "", budgetHelp)
 }
 
 func (f *chatFlags) checkChat() error {
@@ -63,7 +60,10 @@ func (f *chatFlags) checkChat() error {
 		return err
 	}
 	f.posture = asked // empty: that of the session
-	var err error
+	_, err := f.limits(config.Config{}, false)
+	if err != nil {
+		return err
+	}
 	f.addDirs, err = addedDirs(f.addDirs)
 	return err
 }
@@ -72,13 +72,6 @@ func (f *chatFlags) checkChat() error {
 func (a *app) chat(ctx context.Context, f chatFlags, first string) error {
 	if err := f.checkChat(); err != nil {
 		return err
-	}
-	limits := budget.Limits{}
-	if f.budget != "" {
-		var err error
-		if limits, err = budget.ParseLimits(f.budget); err != nil {
-			return usageError{fmt.Errorf("--budget: %w", err)}
-		}
 	}
 	b, err := a.openChatBench(ctx, f)
 	if err != nil {
@@ -93,7 +86,7 @@ func (a *app) chat(ctx context.Context, f chatFlags, first string) error {
 	}
 	defer closeScreen()
 	for {
-		next, err := a.talk(ctx, f, b, screen, limits, first)
+		next, err := a.talk(ctx, f, b, screen, first)
 		if err != nil || next == (tui.Next{}) {
 			return err
 		}
@@ -143,7 +136,7 @@ func (a *app) openScreen(stops <-chan struct{}) (tui.Screen, func(), error) {
 }
 
 // talk is one session.
-func (a *app) talk(ctx context.Context, f chatFlags, b *chatBench, screen tui.Screen, limits budget.Limits, first string) (tui.Next, error) {
+func (a *app) talk(ctx context.Context, f chatFlags, b *chatBench, screen tui.Screen, first string) (tui.Next, error) {
 	log, err := a.openSession(b.dir, f.runFlags)
 	if errors.Is(err, session.ErrFenced) {
 		return tui.Next{}, errors.New("this session is open in another terminal: leave it there first, or begin a new one without --continue")
@@ -158,7 +151,7 @@ func (a *app) talk(ctx context.Context, f chatFlags, b *chatBench, screen tui.Sc
 	}
 	t, err := tui.Open(ctx, tui.Options{
 		Session: log, Bench: b, Screen: screen, By: localUser(), NewID: func() string { return task.NewID("said") }, Posture: f.posture, Mode: mode,
-		Limits: limits, First: first, Redact: b.secrets.String,
+		First: first, Redact: b.secrets.String,
 	})
 	if err != nil {
 		return tui.Next{}, err
@@ -252,6 +245,15 @@ func (b *chatBench) Files() (project, user string) {
 		user = filepath.Join(b.station.home, "config.toml")
 	}
 	return filepath.Join(b.dir, "reasonix.toml"), user
+}
+
+// Limits implements tui.Bench.
+func (b *chatBench) Limits(mode string) budget.Limits {
+	l, err := b.flags.limits(b.station.cfg, mode == run.ModeGoal)
+	if err != nil {
+		return budget.Limits{} // both were checked at the start
+	}
+	return l
 }
 
 // Price implements tui.Bench.

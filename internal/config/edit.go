@@ -240,9 +240,7 @@ func (l List) assignment(kv *parser.KeyValue, want []string) (string, error) {
 		switch v := item.(type) {
 		case parser.Comments:
 			comments = true
-			for _, c := range v.Clean() {
-				rows = append(rows, c)
-			}
+			rows = append(rows, v.Clean()...)
 		case parser.Value:
 			var held struct{ V string }
 			if err := toml.Unmarshal([]byte("V = "+v.X.String()), &held); err != nil {

@@ -107,7 +107,7 @@ func (p *Plain) Print(text string) {
 // Observe implements Screen.
 func (p *Plain) Observe(o agent.Observation) {
 	if o.Kind != "text" {
-		if s := shown(o); s != "" {
+		if s := Shown(o); s != "" {
 			p.Print(s)
 		}
 		return

@@ -8,8 +8,8 @@ import (
 	"reasonix/internal/chat"
 )
 
-// shown words an observation as whole lines; streamed text is not among them.
-func shown(o agent.Observation) string {
+// Shown words an observation as whole lines; streamed text is not among them.
+func Shown(o agent.Observation) string {
 	switch o.Kind {
 	case "call":
 		return fmt.Sprintf("• %s %s\n", o.Tool, chat.Visible(oneLine(o.Text)))
@@ -35,17 +35,16 @@ func (f *flow) push(text string) string {
 	var out strings.Builder
 	for {
 		line, rest, whole := strings.Cut(f.rest, "\n")
-		if whole {
-			out.WriteString(line + "\n")
-			f.rest = rest
-			continue
+		for head, tail, broken := wrapped(line, f.width); broken; head, tail, broken = wrapped(line, f.width) {
+			out.WriteString(head + "\n")
+			line = tail
 		}
-		head, tail, broken := wrapped(line, f.width)
-		if !broken {
+		if !whole {
+			f.rest = line
 			return out.String()
 		}
-		out.WriteString(head + "\n")
-		f.rest = tail
+		out.WriteString(line + "\n")
+		f.rest = rest
 	}
 }
 

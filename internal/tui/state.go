@@ -48,7 +48,7 @@ type state struct {
 	cleared bool // its goal was given up
 	posture string
 	grants  []Grant
-	limits  budget.Limits
+	limits  *budget.Limits // set here; nil: those of the configuration
 	goal    goal.State
 	where   session.Where
 	spent   budget.Spent // on the request
@@ -103,7 +103,7 @@ func (s *state) note(e session.Entry) {
 	case noteLimits:
 		var l budget.Limits
 		if json.Unmarshal(e.Data, &l) == nil {
-			s.limits = l
+			s.limits = &l
 		}
 	case run.NotePosture:
 		var n run.PostureNote

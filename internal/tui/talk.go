@@ -339,23 +339,12 @@ func (t *Talk) meanwhile(ctx context.Context, line string) bool {
 	return false
 }
 
-// limits that hold for the request.
+// limits that hold for a request: those that the person set here, else the bench's.
 func (t *Talk) limits(mode string) budget.Limits {
-	l := t.o.Limits
-	if mode == run.ModeGoal {
-		l = tighter(l, t.o.Goal)
+	if t.state.limits != nil {
+		return *t.state.limits
 	}
-	if t.state.limits != (budget.Limits{}) {
-		l = t.state.limits
-	}
-	return l
-}
-
-func tighter(a, b budget.Limits) budget.Limits {
-	if a.Tokens == 0 || b.Tokens > 0 && b.Tokens < a.Tokens {
-		a.Tokens = b.Tokens
-	}
-	return a
+	return t.o.Bench.Limits(mode)
 }
 
 // end words how a request ended.

@@ -169,7 +169,7 @@ func (t *Terminal) Print(text string) {
 // Observe implements Screen.
 func (t *Terminal) Observe(o agent.Observation) {
 	if o.Kind != "text" {
-		if s := shown(o); s != "" {
+		if s := Shown(o); s != "" {
 			t.Print(s)
 		}
 		return

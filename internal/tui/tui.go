@@ -23,6 +23,8 @@ type Bench interface {
 	Describe(now Now) []Line
 	// Files are the configuration files of the scopes Project and User; empty: that scope is not offered.
 	Files() (project, user string)
+	// Limits are those of a request in that mode, from the command line or the configuration.
+	Limits(mode string) budget.Limits
 	// Price is that of the model in use.
 	Price() budget.Price
 }
@@ -65,8 +67,6 @@ type Options struct {
 	NewID   func() string // keys of requests
 	Posture string        // of the command line; empty: that of the session, or ask
 	Mode    string        // of the command line; empty: run
-	Limits  budget.Limits // of the command line and the configuration, for every request
-	Goal    budget.Limits // further ones of goals
 	First   string        // a first message, as if it had been typed
 	Redact  func(string) string
 }
