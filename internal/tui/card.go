@@ -3,7 +3,6 @@ package tui
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -114,11 +113,8 @@ func actionChoices(p agent.Pending, f files) []choice {
 		}
 	}
 	switch {
-	case p.Decision.Kind == permission.KindWrite && p.Tool == "bash":
-		grant(nil, p.Decision.Writes, ": write "+strings.Join(p.Decision.Writes, ", "))
-	case p.Decision.Kind == permission.KindWrite && len(p.Decision.Writes) > 0:
-		dirs := foldersOf(p.Decision.Writes)
-		grant(nil, dirs, ": write "+strings.Join(dirs, ", "))
+	case p.Decision.Kind == permission.KindWrite && len(p.Decision.Folders) > 0:
+		grant(nil, p.Decision.Folders, ": write "+strings.Join(p.Decision.Folders, ", "))
 	case p.Decision.Kind == "" || p.Decision.Kind == permission.KindApproval:
 		if len(p.Offers) > 0 {
 			what := p.Offers[0]
@@ -129,18 +125,6 @@ func actionChoices(p agent.Pending, f files) []choice {
 		}
 	}
 	return append(out, no)
-}
-
-// foldersOf are the folders that hold the files: file tools ask for the folder of their target (Spec, section 5).
-func foldersOf(paths []string) []string {
-	var out []string
-	for _, p := range paths {
-		if i := strings.LastIndexByte(p, '/'); i > 0 {
-			out = append(out, p[:i])
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // text is the card as lines. What the model wrote stands between the bars, with every hidden character made visible.

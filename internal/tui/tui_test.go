@@ -44,7 +44,7 @@ func TestACardShowsTheWholeActionAndWhatAnAnswerWillCover(t *testing.T) {
 func TestOnlyAnExactKeyIsAnAnswer(t *testing.T) {
 	plan := agent.Pending{Kind: "plan", Title: "Approve the plan?", Text: "x"}
 	question := agent.Pending{Kind: "question", Title: "Which?", Options: []string{"red", "blue"}}
-	write := agent.Pending{Kind: "approval", Tool: "write_file", Decision: permission.Decision{Kind: permission.KindWrite, Writes: []string{"/x/a.txt", "/x/b.txt"}}}
+	write := agent.Pending{Kind: "approval", Tool: "write_file", Decision: permission.Decision{Kind: permission.KindWrite, Writes: []string{"/x/a.txt", "/x/b.txt"}, Folders: []string{"/x"}}}
 	config := agent.Pending{Kind: "approval", Tool: "write_file", Offers: []string{"Edit(reasonix.toml)"}, Decision: permission.Decision{Kind: permission.KindConfig}}
 	cases := []struct {
 		name   string
