@@ -164,6 +164,13 @@ func (s *Store) takeBack(ctx context.Context, host string) error {
 		if err != nil {
 			return err
 		}
+		// What an earlier process took is of unknown fate: it is due now, and looked up before it is made again.
+		err = tx.exec(`UPDATE posts SET taken_until = ?1 WHERE state = 'pending' AND taken_until > ?1 AND taken_by <> ?2 AND substr(taken_by, 1, length(?3)) = ?3`,
+			nanos(tx.now), s.taker(host), host+" ")
+		if err != nil {
+			return err
+		}
+		tx.posts = true
 		_, err = tx.sweep(tx.now)
 		return err
 	})
