@@ -55,6 +55,10 @@ func (t *Talk) put(ctx context.Context, c card) (picked, error) {
 	t.o.Screen.Print(c.text())
 	for {
 		line, err := t.o.Screen.Line(ctx, "? ")
+		if errors.Is(err, ErrTooLong) {
+			t.say("%v", err)
+			continue
+		}
 		if err != nil {
 			return picked{}, err
 		}

@@ -56,21 +56,31 @@ func (p *Plain) read(in *bufio.Reader) {
 // readWhole reads a line, and the next ones where a line ends with a backslash.
 func readWhole(in *bufio.Reader) (string, error) {
 	var b strings.Builder
+	long := false
 	for {
-		line, err := in.ReadString('\n')
-		if err != nil && line == "" {
+		line, err := in.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && len(line) == 0 {
 			return b.String(), err
 		}
-		line = strings.TrimRight(line, "\r\n")
-		part, more := strings.CutSuffix(line, `\`)
-		b.WriteString(part)
+		ended := !errors.Is(err, bufio.ErrBufferFull)
+		text := string(line)
+		if ended {
+			text = strings.TrimRight(text, "\r\n")
+		}
+		part, more := strings.CutSuffix(text, `\`)
+		if long = long || b.Len()+len(part) > maxLine; !long {
+			b.WriteString(part)
+		}
 		switch {
-		case b.Len() > maxLine:
-			return "", errors.New("the message is longer than 1 MiB: put it into a file and name that")
-		case !more || err != nil:
+		case !ended && more:
+			b.WriteByte('\\') // it stood in the middle of a line
+		case ended && more && err == nil:
+			b.WriteByte('\n')
+		case ended && long:
+			return "", ErrTooLong
+		case ended:
 			return b.String(), nil
 		}
-		b.WriteByte('\n')
 	}
 }
 

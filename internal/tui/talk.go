@@ -103,11 +103,15 @@ func (t *Talk) Run(ctx context.Context) (Next, error) {
 		if first = ""; line == "" {
 			var err error
 			if line, err = t.o.Screen.Line(ctx, t.prompt()); err != nil {
-				if errors.Is(err, ErrInterrupted) {
+				switch {
+				case errors.Is(err, ErrInterrupted):
 					t.say("Nothing is running. /quit or Ctrl-D leaves.")
-					continue
+				case errors.Is(err, ErrTooLong):
+					t.say("%v", err)
+				default:
+					return t.next, t.ended(err)
 				}
-				return t.next, t.ended(err)
+				continue
 			}
 		}
 		if err := t.hear(ctx, line); err != nil {

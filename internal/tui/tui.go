@@ -58,6 +58,9 @@ type Screen interface {
 // ErrInterrupted: the person pressed Ctrl-C at a prompt.
 var ErrInterrupted = errors.New("interrupted")
 
+// ErrTooLong: the message was longer than 1 MiB and was dropped.
+var ErrTooLong = errors.New("the message is longer than 1 MiB and was dropped: put it into a file and name that")
+
 // Options of a Talk.
 type Options struct {
 	Session session.Log

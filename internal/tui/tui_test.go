@@ -1,7 +1,10 @@
 package tui
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -170,5 +173,19 @@ func TestTheTabKeyCompletesCommands(t *testing.T) {
 	}
 	if _, _, ok := complete("hello", 5, '\t'); ok {
 		t.Error("messages are not completed")
+	}
+}
+
+func TestLinesAreReadWholeAndLongOnesAreDropped(t *testing.T) {
+	long := strings.Repeat("a", 3<<20)
+	in := bufio.NewReaderSize(strings.NewReader("one\r\ntwo \\\nthree\n"+long+"\nfour\n"+strings.Repeat("b", 70<<10)+"\nlast"), 64<<10)
+	for _, want := range []string{"one", "two \nthree", "", "four", strings.Repeat("b", 70<<10), "last"} {
+		got, err := readWhole(in)
+		if got != want || (err != nil) != (want == "") {
+			t.Fatalf("got %.20q (%d), %v; want %.20q", got, len(got), err, want)
+		}
+	}
+	if _, err := readWhole(in); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v", err)
 	}
 }
