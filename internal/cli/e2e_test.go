@@ -110,6 +110,7 @@ func newWorld(t testing.TB, brain modeld.Brain, change ...func(*world)) *world {
 	}
 	w.github.Grant("acme/api", "dev", "write")
 	w.github.Grant("acme/api", "lead", "write")
+	w.github.Grant("acme/api", "boss", "admin")
 	w.addr = freeAddr(t)
 	w.configure()
 	w.start()
@@ -160,6 +161,10 @@ name = "dev"
 role = "user"
 github = "dev"
 slack = "UDEV"
+[[people]]
+name = "boss"
+role = "admin"
+github = "boss"
 [[repos]]
 name = "api"
 url = %[5]q

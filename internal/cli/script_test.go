@@ -61,6 +61,9 @@ func code(ts *testscript.TestScript, _ bool, args []string) {
 
 // scripted is a model whose turn depends on the request's first words and on what the tools returned.
 func scripted(r modeld.Request) modeld.Turn {
+	if strings.Contains(allPrompts(r), "chat: ") {
+		return talker(r)
+	}
 	results := r.Results()
 	prompt := lastPrompt(r)
 	has := func(s string) bool { return strings.Contains(prompt, s) }
@@ -88,6 +91,16 @@ func scripted(r modeld.Request) modeld.Turn {
 		return call("ls", map[string]any{"path": "."})
 	}
 	return modeld.Turn{Text: "Hello from the model."}
+}
+
+func allPrompts(r modeld.Request) string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		if m.Role == "user" {
+			b.WriteString(m.Text())
+		}
+	}
+	return b.String()
 }
 
 func lastPrompt(r modeld.Request) string {

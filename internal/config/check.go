@@ -43,6 +43,12 @@ func (c *Config) check() error {
 	unique(bad, "people", c.People, func(p Person) string { return p.Name })
 	unique(bad, "routes", c.Routes, func(r Route) string { return r.Name })
 	unique(bad, "schedules", c.Schedules, func(s Schedule) string { return s.Name })
+	if _, err := c.Agent.Limits(true); err != nil {
+		bad("agent.task_cost_budget: %v", err)
+	}
+	if c.Agent.GoalTokens < 0 {
+		bad("agent.goal_token_budget is negative: 0 means no limit")
+	}
 	if _, err := c.Bot.BudgetDay.Limits(); err != nil {
 		bad("bot.budget_day: %v", err)
 	}

@@ -34,7 +34,10 @@ type Agent struct {
 	SystemPromptFile   string  `toml:"system_prompt_file"`
 	Temperature        float64 `toml:"temperature"`
 	GoalBlockedRepeats int     `toml:"goal_blocked_repeats"`
-	MaxSteps           int     `toml:"max_steps"` // retired: read and ignored
+	GoalTokens         int64   `toml:"goal_token_budget"`        // of a goal at a terminal, 0 = no limit
+	TaskMinutes        int     `toml:"task_time_budget_minutes"` // running time of a request at a terminal, 0 or less = no limit
+	TaskCost           string  `toml:"task_cost_budget"`         // of a request at a terminal, "5 USD"
+	MaxSteps           int     `toml:"max_steps"`                // retired: read and ignored
 }
 
 // Tools narrows and bounds the built-ins.
@@ -253,6 +256,20 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 // MarshalText writes the text form.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Limits are those of a request at a terminal; goal adds those of a goal.
+func (a Agent) Limits(goal bool) (budget.Limits, error) {
+	l := budget.Limits{Time: max(0, time.Duration(a.TaskMinutes)*time.Minute)}
+	if goal {
+		l.Tokens = a.GoalTokens
+	}
+	if a.TaskCost == "" {
+		return l, nil
+	}
+	var err error
+	l.Cost, _, err = budget.ParseMoney(a.TaskCost)
+	return l, err
+}
 
 // Limits of a route, in budget's units.
 func (b Budget) Limits() (budget.Limits, error) {

@@ -97,6 +97,7 @@ type Decision struct {
 	Posture   Posture  `json:"posture,omitempty"`   // the posture that was in force
 	Fallback  string   `json:"fallback,omitempty"`  // what stood in where no rule matched; empty when a rule or a host rule decided
 	Writes    []string `json:"writes,omitempty"`    // of kind write: the absolute places outside the roots
+	Folders   []string `json:"folders,omitempty"`   // of kind write: the folders that a person may open for later calls too; empty: only once is possible
 	Reason    string   `json:"reason"`
 }
 

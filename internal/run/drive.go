@@ -39,7 +39,7 @@ func Drive(ctx context.Context, s Spec) (Outcome, error) {
 	if errors.Is(err, session.ErrFenced) || !d.moved {
 		return result, err
 	}
-	end := map[string]any{"stop": out.Stop}
+	end := map[string]any{"stop": out.Stop, "ms": result.Duration.Milliseconds()}
 	if out.Limit != "" {
 		end["limit"] = out.Limit
 	}

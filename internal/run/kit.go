@@ -15,10 +15,11 @@ import (
 // Kit is what the built-in tools of a run act through.
 type Kit struct {
 	Files      tool.Files
-	Shell      tool.Shell      // nil: bash is not offered
-	Background tool.Background // nil: nothing runs in the background
-	Web        *http.Client    // nil: the task has no network
-	Enabled    []string        // empty: all
+	Shell      tool.Shell           // nil: bash is not offered
+	Background tool.Background      // nil: nothing runs in the background
+	Web        *http.Client         // nil: the task has no network
+	Enabled    []string             // empty: all
+	Runs       func(id string) bool // background commands that go on from an attempt to the next; nil: none does
 }
 
 // Fill offers the built-ins in the spec, whose session must be set: what the model has read before is known from it. An enabled name that
@@ -35,7 +36,7 @@ func (k Kit) Fill(ctx context.Context, s *Spec) error {
 	if err != nil {
 		return err
 	}
-	if n := endedNote(shells); n.Text != "" {
+	if n := endedNote(shells, k.Runs); n.Text != "" {
 		s.Notes = append(s.Notes, n)
 	}
 	var known []string
@@ -99,8 +100,13 @@ func openShells(ctx context.Context, log session.Log) (tool.Shells, error) {
 const endedKey = "ended:"
 
 // endedNote tells the model once what was ended; the key is that of the last command, so a later one is told anew.
-func endedNote(s tool.Shells) agent.Steer {
-	open := s.Open()
+func endedNote(s tool.Shells, runs func(string) bool) agent.Steer {
+	var open []tool.ShellNote
+	for _, n := range s.Open() {
+		if runs == nil || !runs(n.ID) {
+			open = append(open, n)
+		}
+	}
 	if len(open) == 0 {
 		return agent.Steer{}
 	}
