@@ -16,11 +16,11 @@ func ran(f session.Fact) session.Entry {
 }
 
 func bash(line string, code int) session.Entry {
-	return ran(session.Fact{Tool: "bash", OK: code == 0, Command: line, ExitCode: code})
+	return ran(session.Fact{Tool: "bash", OK: code == 0, Changes: true, Command: line, ExitCode: code})
 }
 
 func edit(path string) session.Entry {
-	return ran(session.Fact{Tool: "edit_file", OK: true, Paths: []string{path}})
+	return ran(session.Fact{Tool: "edit_file", OK: true, Changes: true, Paths: []string{path}})
 }
 
 func todos(list ...Todo) session.Entry {
@@ -31,13 +31,21 @@ func todos(list ...Todo) session.Entry {
 	return session.Entry{Kind: session.KindNote, Name: NoteTodos, Data: data}
 }
 
+func signedOff(c Claim) session.Entry {
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err)
+	}
+	return session.Entry{Kind: session.KindNote, Name: NoteStep, Data: data}
+}
+
 func TestAReceiptShowsWhatSpeaksAgainstAClaim(t *testing.T) {
 	f := Collect([]session.Entry{
 		{Kind: session.KindUser, Message: &provider.Message{Role: provider.RoleUser, Content: "fix it"}},
 		todos(Todo{"old", Pending, 0}),
 		bash("go test ./...", 1),
 		edit("calc.go"),
-		ran(session.Fact{Tool: "edit_file", OK: false, Paths: []string{"never.go"}}),
+		ran(session.Fact{Tool: "edit_file", OK: false, Changes: true, Paths: []string{"never.go"}}),
 		ran(session.Fact{Tool: "bash", OK: true, Command: "go test ./...", Approved: "lead", Digest: "abc"}),
 		bash("rm build", 1),
 		bash("ls nowhere", 2), bash("ls nowhere", 0),
@@ -50,9 +58,10 @@ func TestAReceiptShowsWhatSpeaksAgainstAClaim(t *testing.T) {
 	want := []string{
 		"outcome unknown: bash deploy.sh",
 		"failed command: rm build (exit code 1)",
-		"files changed after this check passed: go test ./...",
+		"may have changed files after this check passed: go test ./..., then rm build",
 		"open todo: write docs (in progress)",
 		"refused: bash git push",
+		"completed without evidence: fix",
 	}
 	if got := f.Lines(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
@@ -74,7 +83,8 @@ func TestAReceiptShowsWhatSpeaksAgainstAClaim(t *testing.T) {
 }
 
 func TestACleanRunHasNothingToSay(t *testing.T) {
-	f := Collect([]session.Entry{edit("a"), bash("go vet ./... && go test ./...", 0), todos(Todo{"a", Completed, 0})})
+	f := Collect([]session.Entry{edit("a"), bash("go vet ./... && go test ./...", 0), bash("git diff | head -5 > /dev/null", 0),
+		todos(Todo{"a", InProgress, 0}), signedOff(Claim{Step: "a", Standing: Verified}), todos(Todo{"a", Completed, 0})})
 	if got := f.Lines(); len(got) != 0 {
 		t.Errorf("%v", got)
 	}

@@ -21,7 +21,7 @@ func (a *attempt) receipt(ctx context.Context, hv workspace.Harvest, p Progress)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript for the receipt: %w", err)
 	}
-	facts := evidence.Collect(entries)
+	facts := evidence.Since(entries, promptKey(a.t))
 	r := &chat.ReceiptView{AskedBy: a.t.Spec.Asks.Requester, BaseCommit: hv.Base, HeadCommit: hv.Head}
 	facts.Fill(r)
 	for _, ask := range a.claim.Asks {

@@ -43,7 +43,7 @@ func (l *lease) apply(e session.Entry) {
 }
 
 // keeping are calls about the work, not of it.
-var keeping = map[string]bool{"todo_write": true, goal.ToolName: true}
+var keeping = map[string]bool{"todo_write": true, evidence.StepTool: true, goal.ToolName: true}
 
 func (l *lease) round(calls []provider.ToolCall) {
 	l.calls = map[string]provider.ToolCall{}
