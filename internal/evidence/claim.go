@@ -156,6 +156,7 @@ type signed struct {
 	before  map[string]int     // completed before this request, by text
 	claims  map[string][]Claim // sign-offs that completed an item
 	lowered map[string]Claim   // the last one that did not
+	checked bool               // some step was verified with a command
 }
 
 func newSigned() signed {
@@ -186,6 +187,9 @@ func (s *signed) note(data json.RawMessage) {
 		return
 	}
 	delete(s.lowered, k)
+	for _, it := range c.Evidence {
+		s.checked = s.checked || it.Kind == Verification && it.Backed
+	}
 	s.claims[k] = append(s.claims[k], c)
 }
 

@@ -21,7 +21,8 @@ type Facts struct {
 	Claims    []Claim    // completed todos of this request that nothing the host saw speaks for
 	Unsigned  []string   // completed todos of this request that were never signed off
 
-	seen receipts
+	seen    receipts
+	checked bool // a step was verified with a command, whatever program that is
 }
 
 // Count is how often a tool ran, and how often it failed.
@@ -218,6 +219,7 @@ func (c *collector) done() Facts {
 	}
 	sort.Strings(c.facts.Files)
 	c.facts.Claims, c.facts.Unsigned = c.signed.open(c.facts.Todos)
+	c.facts.checked = c.signed.checked
 	return c.facts
 }
 

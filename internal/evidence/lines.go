@@ -32,7 +32,7 @@ func (f Facts) Lines() []string {
 			out = append(out, short("may have changed files after this check passed: "+short(k.Command)+", then "+k.After))
 		}
 	}
-	if len(f.Files) > 0 && len(f.Checks) == 0 {
+	if len(f.Files) > 0 && len(f.Checks) == 0 && !f.checked {
 		out = append(out, "files were changed and no check was run")
 	}
 	for _, t := range Open(f.Todos) {
