@@ -38,6 +38,7 @@ type Item struct {
 	Note    string   `json:"note,omitempty"`
 	Backed  bool     `json:"backed"`
 	Reason  string   `json:"reason"`
+	Mend    string   `json:"mend,omitempty"` // what the model can do about it
 }
 
 // Claim is one sign-off of a todo.
@@ -68,7 +69,7 @@ func (it Item) what() string {
 	case Verification:
 		return short(it.Command)
 	case Manual:
-		return "note"
+		return short(it.Note)
 	}
 	return short(strings.Join(it.Paths, ", "))
 }
@@ -79,7 +80,7 @@ func (f Facts) Adjudicate(c Claim, where func(string) string) Claim {
 	c.Standing = Verified
 	items := make([]Item, len(c.Evidence))
 	for i, it := range c.Evidence {
-		it.Backed, it.Reason = f.backs(it, where)
+		it.Backed, it.Reason, it.Mend = f.backs(it, where)
 		items[i] = it
 		switch {
 		case !it.Backed && it.Kind != Manual:
@@ -95,42 +96,42 @@ func (f Facts) Adjudicate(c Claim, where func(string) string) Claim {
 	return c
 }
 
-func (f Facts) backs(it Item, where func(string) string) (bool, string) {
+func (f Facts) backs(it Item, where func(string) string) (backed bool, reason, mend string) {
 	switch it.Kind {
 	case Verification:
 		return f.verifies(it.Command)
 	case Diff:
 		return covers(it.Paths, resolved(f.seen.written, where), where,
-			"no file tool changed it in this task; a file that a command made can be read and cited as files")
+			"no file tool changed it in this task", "a file that a command made can be read and cited as files")
 	case Paths:
 		all := resolved(f.seen.written, where)
 		for p := range f.seen.read {
 			all[p] = true
 		}
-		return covers(it.Paths, all, where, "it was neither read nor changed with a file tool in this task")
+		return covers(it.Paths, all, where, "it was neither read nor changed with a file tool in this task", "")
 	case Manual:
-		return false, "a note is your own word; the host saw nothing of it"
+		return false, "a note is the model's own word; the host saw nothing of it", ""
 	}
-	return false, fmt.Sprintf("%q is no kind of evidence", it.Kind)
+	return false, fmt.Sprintf("%q is no kind of evidence", it.Kind), ""
 }
 
-func (f Facts) verifies(command string) (bool, string) {
+func (f Facts) verifies(command string) (backed bool, reason, mend string) {
 	run, ok := f.seen.run(command)
 	switch {
 	case !ok && f.refused(command):
-		return false, "it was refused and did not run"
+		return false, "it was refused and did not run", ""
 	case !ok:
-		return false, "the host has not recorded this command as run in this task; cite it word for word as it ran"
+		return false, "it was not run in this task", "cite a command word for word as it ran"
 	case run.outcome == Failed:
-		return false, fmt.Sprintf("its last run failed (exit code %d)", run.exit)
+		return false, fmt.Sprintf("its last run failed (exit code %d)", run.exit), ""
 	case run.outcome != Passed:
-		return false, "it ran, but the exit code of its line does not tell how it ended; run it alone"
+		return false, "it ran, but the exit code of its line does not tell how it ended", "run it alone"
 	case run.stale && run.after != "":
-		return false, "it passed, and afterwards this ran and may have changed files: " + run.after + "; run it again"
+		return false, "it passed, and this ran afterwards and may have changed files: " + run.after, "run it again"
 	case run.stale:
-		return false, "it passed before the last change to files; run it again"
+		return false, "it passed before the last change to files", "run it again"
 	}
-	return true, "it passed"
+	return true, "it passed", ""
 }
 
 func (f Facts) refused(command string) bool {
@@ -142,13 +143,13 @@ func (f Facts) refused(command string) bool {
 	return false
 }
 
-func covers(paths []string, seen map[string]bool, where func(string) string, why string) (bool, string) {
+func covers(paths []string, seen map[string]bool, where func(string) string, why, mend string) (bool, string, string) {
 	for _, p := range paths {
 		if !seen[where(p)] {
-			return false, short(p) + ": " + why
+			return false, short(p) + ": " + why, mend
 		}
 	}
-	return true, "seen by the host"
+	return true, "seen by the host", ""
 }
 
 // signed follows which completed todos were signed off. Items are told apart by their text; of items with the same text the last sign-offs count.

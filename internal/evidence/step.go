@@ -58,6 +58,19 @@ func (step) Serial() bool { return true }
 // OfExecution: it reads only, and yet nothing is signed off before a plan is approved (Spec, section 3.7).
 func (step) OfExecution() bool { return true }
 
+// Describe is how the call looks in a feed.
+func (step) Describe(raw json.RawMessage) (title, text string) {
+	var c Claim
+	if json.Unmarshal(raw, &c) != nil {
+		return "Sign off a step?", string(raw)
+	}
+	cited := make([]string, len(c.Evidence))
+	for i, it := range c.Evidence {
+		cited[i] = string(it.Kind) + " " + it.what()
+	}
+	return "Sign off a step?", c.Step + ": " + strings.Join(cited, "; ")
+}
+
 func (s step) Execute(ctx context.Context, raw json.RawMessage) (string, error) {
 	if s.Entries == nil || s.Note == nil {
 		return "", errors.New("there is no transcript here to check a claim against")
@@ -186,6 +199,9 @@ func (c Claim) report() string {
 			word = "not backed"
 		}
 		fmt.Fprintf(&b, "\n%d. %s %s: %s: %s", i+1, it.Kind, it.what(), word, it.Reason)
+		if it.Mend != "" {
+			b.WriteString("; " + it.Mend)
+		}
 	}
 	return b.String()
 }

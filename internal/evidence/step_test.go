@@ -97,14 +97,14 @@ func TestOnlyWhatTheHostRecordedBacksAVerification(t *testing.T) {
 		{"a program that is no check", []session.Entry{bash("echo '1 2' | ./sum", 0)}, "./sum", "verified"},
 		{"it failed and passed later", []session.Entry{bash("go test ./...", 1), edit("a.go"), bash("go test ./...", 0)}, "go test ./...", "verified"},
 		{"looking around makes nothing stale", []session.Entry{bash("go test ./...", 0), bash("git add -A && git status; cat a.go | head -3 2>/dev/null", 0)}, "go test ./...", "verified"},
-		{"it never ran", nil, "go test ./...", "not recorded"},
-		{"it was only quoted", []session.Entry{bash(`echo "go test ./..."`, 0)}, "go test ./...", "not recorded"},
-		{"a comment names it", []session.Entry{bash("true # go test ./...", 0)}, "go test ./...", "not recorded"},
-		{"a longer word", []session.Entry{bash("go test ./... -run Nothing", 0)}, "go test ./...", "not recorded"},
+		{"it never ran", nil, "go test ./...", "not run in this task"},
+		{"it was only quoted", []session.Entry{bash(`echo "go test ./..."`, 0)}, "go test ./...", "not run in this task"},
+		{"a comment names it", []session.Entry{bash("true # go test ./...", 0)}, "go test ./...", "not run in this task"},
+		{"a longer word", []session.Entry{bash("go test ./... -run Nothing", 0)}, "go test ./...", "not run in this task"},
 		{"its last run failed", []session.Entry{bash("go test ./...", 0), bash("go test ./...", 2)}, "go test ./...", "last run failed (exit code 2)"},
 		{"it was refused", []session.Entry{ran(session.Fact{Tool: "bash", Refused: true, Command: "go test ./..."})}, "go test ./...", "was refused"},
-		{"its outcome is unknown", []session.Entry{ran(session.Fact{Tool: "bash", Unknown: true, Changes: true, Command: "go test ./..."})}, "go test ./...", "not recorded"},
-		{"it only started in the background", []session.Entry{ran(session.Fact{Tool: "bash", OK: true, Changes: true})}, "go test ./...", "not recorded"},
+		{"its outcome is unknown", []session.Entry{ran(session.Fact{Tool: "bash", Unknown: true, Changes: true, Command: "go test ./..."})}, "go test ./...", "not run in this task"},
+		{"it only started in the background", []session.Entry{ran(session.Fact{Tool: "bash", OK: true, Changes: true})}, "go test ./...", "not run in this task"},
 		{"a file tool changed something since", []session.Entry{bash("go test ./...", 0), edit("a.go")}, "go test ./...", "before the last change to files"},
 		{"a command may have changed something since", []session.Entry{bash("go test ./...", 0), bash("sed -i s/a/b/ a.go", 1)}, "go test ./...", "may have changed files: sed -i"},
 		{"a redirection is a change", []session.Entry{bash("go test ./...", 0), bash("cat a > b", 0)}, "go test ./...", "may have changed files"},
@@ -136,7 +136,7 @@ func TestOnlyWhatTheHostRecordedBacksAVerification(t *testing.T) {
 
 func TestARunOfAnEarlierRequestIsNoEvidence(t *testing.T) {
 	d := newDesk(t, asked("task:0"), bash("go test ./...", 0), edit("old.go"), todos(Todo{"a", InProgress, 0}), asked("task:1"))
-	d.wants(d.sign("a", ran1("go test ./...")), "NOT completed", "not recorded this command as run in this task")
+	d.wants(d.sign("a", ran1("go test ./...")), "NOT completed", "it was not run in this task")
 	d.wants(d.sign("a", `{"kind":"diff","paths":["old.go"]}`), "NOT completed")
 	if got := Since(d.entries, "task:1"); len(got.Files) != 0 || len(got.Tools) != 0 {
 		t.Errorf("facts of the earlier request: %+v", got)
