@@ -103,7 +103,7 @@ func askView(a approval.Ask) chat.AskView {
 	}
 	if a.State == approval.StateOpen {
 		for _, c := range a.Choices {
-			v.Buttons = append(v.Buttons, chat.Button{Label: c.Label, Choice: c.ID, Style: c.Style, Input: c.Input})
+			v.Buttons = append(v.Buttons, chat.Button{Label: c.Label, Choice: c.ID, Style: c.Style, Input: c.Input, Optional: c.Optional})
 		}
 	}
 	if a.Answer != nil {
