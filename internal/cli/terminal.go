@@ -54,7 +54,7 @@ func (a *app) terminalSpec(ctx context.Context, cfg config.Config, log session.L
 		Policy: rulesOf(cfg), WriteRoots: write, Never: []string{home}, Home: userHome(), Managed: []string{filepath.Join(home, "config.toml"), filepath.Join(home, ".env")}, Standing: standing,
 		Situation: permission.Situation{Posture: permission.Posture(f.posture), Surface: permission.Headless},
 	}.WithHooks(s.Hooks)
-	kit := run.Kit{Files: files, Shell: shell, Background: jobs, Enabled: cfg.Tools.Enabled}
+	kit := run.Kit{Files: files.While(standing.Planning), Shell: shell, Background: jobs, Enabled: cfg.Tools.Enabled}
 	if n := terminalNetwork(cfg); n != nil {
 		if kit.Web, err = n.Client(); err != nil {
 			return run.Spec{}, cleanup, err
