@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,9 @@ func TestAPostureChangeCountsAtTheNextTurnOfARunningTaskAndIsInTheTranscript(t *
 func TestAGrantLastsAcrossARestartUntilItIsRevoked(t *testing.T) {
 	h := newHouse(t)
 	first := h.ask("DEV", "deploy")
+	if got := h.say("DEV", func(e *chat.Event) { e.Verb = chat.VerbStatus }).Text; !strings.Contains(got, "Contract: inferred from the request") {
+		t.Errorf("status: %s", got)
+	}
 	h.press("LEAD", h.openAsk(first.TaskID).ID, "allow-always")
 	h.state(first.TaskID, task.Completed)
 
@@ -151,6 +155,18 @@ func TestAGoalGoesOnAfterARestartAndItsEndShowsWhatTheHostSaw(t *testing.T) {
 		t.Fatalf("mode %s, prompt %q", got.Spec.Mode, got.Prompt)
 	}
 	h.restart()
+	status := h.say("DEV", func(e *chat.Event) { e.Verb = chat.VerbStatus }).Text
+	view, err := h.host.Task(t.Context(), out.TaskID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Mode: goal. ", "Posture: ask. ", "Contract: as the request says under Constraints. ", "Permission: the host's rules. ", "Box: workspace of this task"} {
+		label, value, _ := strings.Cut(strings.TrimSuffix(want, ". "), ": ")
+		shown := slices.ContainsFunc(view.Controls, func(f chat.Field) bool { return f.Label == label && strings.HasPrefix(f.Value, value) })
+		if !strings.Contains(status, want) || !shown {
+			t.Errorf("status lacks %q: %s\non the page: %+v", want, status, view.Controls)
+		}
+	}
 	h.press("LEAD", ask.ID, "deny")
 	done := h.state(out.TaskID, task.Completed)
 	if done.Result != "All is deployed and verified." {
