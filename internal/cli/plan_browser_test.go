@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -136,11 +135,11 @@ func TestAPlanInTheBrowser(t *testing.T) {
 	v.sees("#result", "The notes are written in French")
 	v.sees(".diff .add", "# Notes in French")
 	v.sees(".receipt", "unverified: check it: on the model's word: read it through")
+	v.sees(".receipt", "visitor approved exit_plan_mode")
+	v.sees(".receipt", "refused: write_file NOTES.md")
+	v.sees("#feed", "approved with changes by visitor: Write them in French.")
 	v.sees(".controls", "approved by visitor")
 	v.picture("plan-3-done")
-	if strings.Contains(v.page(), "too early") && !strings.Contains(v.page(), "plan mode") {
-		t.Error("a write before the plan is not shown as refused")
-	}
 
 	v.asks("Write other notes.")
 	v.sees("article.ask.open", "LAST LINE OF THE PLAN.")
@@ -152,8 +151,8 @@ func TestAPlanInTheBrowser(t *testing.T) {
 	v.sees("article.ask.settled", "Not this week.")
 	v.sees("#result", "nothing was changed")
 	v.sees(".controls", "turned down")
-	v.picture("plan-4-rejected")
-	if _, err := os.Stat(w.home + "/data"); err != nil {
-		t.Error(err)
+	if strings.Contains(v.page(), "Changes +") {
+		t.Errorf("a plan that was turned down changed something:\n%s", v.page())
 	}
+	v.picture("plan-4-rejected")
 }

@@ -50,6 +50,7 @@ func TestAReceiptShowsWhatSpeaksAgainstAClaim(t *testing.T) {
 		bash("rm build", 1),
 		bash("ls nowhere", 2), bash("ls nowhere", 0),
 		ran(session.Fact{Tool: "bash", Refused: true, Command: "git push"}),
+		ran(session.Fact{Tool: "bash", Refused: true, Command: "git push"}),
 		ran(session.Fact{Tool: "bash", Unknown: true, Command: "deploy.sh"}),
 		todos(Todo{"fix", Completed, 0}, Todo{"write docs", InProgress, 0}),
 		{Kind: session.KindNote, Name: NoteTodos, Data: json.RawMessage(`broken`)},
@@ -77,7 +78,7 @@ func TestAReceiptShowsWhatSpeaksAgainstAClaim(t *testing.T) {
 	if got := fmt.Sprint(r.Approvals, f.Files); got != "[lead approved bash abc] [calc.go]" {
 		t.Errorf("approvals and files %s", got)
 	}
-	if len(f.Refusals) != 1 || f.Refusals[0].Reason != "text" {
+	if len(f.Refusals) != 2 || f.Refusals[0].Reason != "text" {
 		t.Errorf("refusals %+v", f.Refusals)
 	}
 }

@@ -39,7 +39,9 @@ func (f Facts) Lines() []string {
 		out = append(out, fmt.Sprintf("open todo: %s (%s)", short(t.Content), strings.ReplaceAll(string(t.Status), "_", " ")))
 	}
 	for _, r := range f.Refusals {
-		out = append(out, short(strings.TrimSpace("refused: "+r.Tool+" "+r.What)))
+		if line := short(strings.TrimSpace("refused: " + r.Tool + " " + r.What)); !slices.Contains(out, line) {
+			out = append(out, line)
+		}
 	}
 	if len(f.Unsigned) > 0 {
 		out = append(out, short("completed without evidence: "+some(f.Unsigned, 3)))

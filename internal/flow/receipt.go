@@ -49,12 +49,18 @@ func (a *attempt) usageFields(p Progress) []chat.Field {
 	return append(f, chat.Field{Label: "From request to result", Value: stamp(a.Now().Sub(a.t.Created).Round(time.Second))})
 }
 
+// decisionWords are the agent's choices as people say them.
+var decisionWords = map[string]string{"allow": "approved", "deny": "denied", "approve": "approved", "approve-changes": "approved with changes", "reject": "rejected", "answer": "answered"}
+
 func decisionText(e session.Entry) string {
 	var d agent.Answer
 	if json.Unmarshal(e.Data, &d) != nil || d.By == "" {
 		return string(e.Data)
 	}
 	text := d.Choice + " by " + d.By
+	if word, ok := decisionWords[d.Choice]; ok {
+		text = word + " by " + d.By
+	}
 	if d.Text != "" {
 		text += ": " + d.Text
 	}
