@@ -23,17 +23,29 @@ func mayChange(c *syntax.CallExpr) bool {
 	}
 	switch program {
 	case "git", "go":
-		return len(words) < 2 || !quietSubcommands[program][words[1]]
+		return len(words) < 2 || !quietSubcommands[program][words[1]] || slices.ContainsFunc(words[2:], elsewhere)
 	case "sed":
 		return !(len(words) >= 3 && words[1] == "-n" && showsLines.MatchString(words[2]))
 	case "sort":
-		return slices.ContainsFunc(words[1:], func(w string) bool { return w == "" || strings.HasPrefix(w, "-o") || strings.HasPrefix(w, "--o") })
+		return slices.ContainsFunc(words[1:], func(w string) bool {
+			return w == "" || strings.HasPrefix(w, "--o") || strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "o")
+		})
 	case "find":
 		return slices.ContainsFunc(words[1:], func(w string) bool {
 			return strings.HasPrefix(w, "-exec") || strings.HasPrefix(w, "-ok") || strings.HasPrefix(w, "-f") && w != "-follow" && w != "-fstype" || w == "-delete"
 		})
 	}
 	return !readers[program]
+}
+
+// elsewhere tells whether an option of git or go makes a reader write or run something.
+func elsewhere(word string) bool {
+	for _, p := range []string{"--output", "-O", "--open-files-in-pager", "--ext-diff", "-mod", "-modfile", "-toolexec"} {
+		if strings.HasPrefix(word, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // mends tells whether an option makes a linter change what it looks at.

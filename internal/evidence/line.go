@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -23,6 +24,7 @@ type read struct {
 	parts   []part
 	ok      bool // it could be parsed
 	opaque  bool // it holds loops, conditions or functions: what runs there is not known
+	ended   bool // so far it may have ended, or changed what words mean: what stands behind proves nothing
 	changes bool // something in it may change files
 	last    uint // where the last such command begins
 }
@@ -66,9 +68,32 @@ func (r *read) walk(s *syntax.Stmt, proves, alone bool) {
 	case *syntax.Block:
 		r.walkAll(c.Stmts, proves, alone)
 	case *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause: // they run nothing
+	case *syntax.FuncDecl: // a function may bear the name of any program
+		r.opaque, r.ended = true, true
 	default:
 		r.opaque = true
+		syntax.Walk(s, func(n syntax.Node) bool {
+			if c, ok := n.(*syntax.CallExpr); ok && ends(literals(c)) {
+				r.ended = true
+			}
+			return true
+		})
 	}
+}
+
+// enders are builtins behind which a line may not go on, or not with the programs that its words name.
+var enders = set("exit", "exec", "return", "trap", "alias", "eval", "source", ".", "enable", "break", "continue", "logout", "kill", "builtin", "hash", "suspend", "")
+
+func ends(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	if words[0] == "set" || words[0] == "shopt" { // set -n reads commands and runs none
+		return slices.ContainsFunc(words[1:], func(w string) bool {
+			return w == "" || w == "noexec" || w == "expand_aliases" || strings.HasPrefix(w, "-") && strings.Contains(w, "n")
+		})
+	}
+	return enders[words[0]]
 }
 
 func (r *read) binary(c *syntax.BinaryCmd, proves, alone bool) {
@@ -103,6 +128,12 @@ func (r *read) call(c *syntax.CallExpr, proves, alone bool) {
 		return
 	}
 	words := literals(c)
+	if ends(words) {
+		r.ended = true
+	}
+	if r.ended {
+		proves, alone = false, false
+	}
 	at := skipWrapper(words)
 	check := at < len(words) && isCheck(words[at:])
 	if !check {
