@@ -3,6 +3,7 @@ package evidence
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -32,8 +33,8 @@ type read struct {
 // readLine takes a line apart. What cannot be parsed may have done anything.
 func readLine(line string) read {
 	r := read{changes: true, last: ^uint(0)}
-	if len(line) > maxParsed {
-		return r
+	if len(line) > maxParsed || strings.ContainsAny(line, "\v\f\x00") || !utf8.ValidString(line) {
+		return r // printing a word would lose these, and two commands would look the same
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
