@@ -162,3 +162,22 @@ func TestTodoRules(t *testing.T) {
 		}
 	}
 }
+
+func TestALongListIsCutAndCounted(t *testing.T) {
+	var entries []session.Entry
+	for i := range 50 {
+		entries = append(entries, ran(session.Fact{Tool: "bash", Refused: true, Command: fmt.Sprint("push ", i)}))
+	}
+	var r chat.ReceiptView
+	Collect(entries).Fill(&r)
+	if len(r.HostFacts) != maxLines+1 || r.HostFacts[maxLines] != "… and 30 more" {
+		t.Errorf("%d lines, the last %q", len(r.HostFacts), r.HostFacts[len(r.HostFacts)-1])
+	}
+	var many []Todo
+	for i := range 9 {
+		many = append(many, Todo{fmt.Sprint("item ", i), Completed, 0})
+	}
+	if got := Collect([]session.Entry{todos(many...)}).Lines(); len(got) != 1 || got[0] != "completed without evidence: item 0; item 1; item 2 and 6 more" {
+		t.Errorf("%q", got)
+	}
+}

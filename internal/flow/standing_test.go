@@ -201,3 +201,19 @@ func TestARaisedBudgetLastsAcrossARestart(t *testing.T) {
 		t.Errorf("%d effects", h.shop.deploy.effects.Load())
 	}
 }
+
+// Tasks of one conversation share a transcript, and each has a receipt of its own.
+func TestAFollowUpsReceiptBeginsWithItsRequest(t *testing.T) {
+	h := newHouse(t)
+	first := h.ask("DEV", "deploy")
+	h.press("LEAD", h.openAsk(first.TaskID).ID, "deny")
+	if r := h.state(first.TaskID, task.Completed).Receipt; len(r.HostFacts) != 1 || r.HostFacts[0] != "refused: deploy" {
+		t.Fatalf("the first receipt: %+v", r)
+	}
+	next := h.say("DEV", func(e *chat.Event) { e.Text = "and now?" })
+	h.press("LEAD", h.openAsk(next.TaskID).ID, "allow")
+	done := h.state(next.TaskID, task.Completed)
+	if strings.Contains(strings.Join(done.Receipt.HostFacts, " "), "refused") || len(done.Receipt.Tools) != 1 || done.Receipt.Tools[0].Value != "1" {
+		t.Errorf("the follow-up's receipt: %+v", done.Receipt)
+	}
+}
