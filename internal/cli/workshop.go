@@ -26,7 +26,6 @@ import (
 	"reasonix/internal/run"
 	"reasonix/internal/sandbox"
 	"reasonix/internal/task"
-	"reasonix/internal/tool"
 	"reasonix/internal/workspace"
 )
 
@@ -202,7 +201,7 @@ type bench struct {
 	space  *workspace.Workspace
 	jobs   *sandbox.Jobs // nil: no box
 	cfg    config.Config // with the repository's tightening rules
-	files  tool.Files
+	files  *sandbox.Files
 }
 
 // open opens the file tools on the workspace and, through them, reads the repository's own rules, which can only tighten.
@@ -307,7 +306,7 @@ func networkWords(network bool) string {
 
 // Equip fills the spec: model, tools, rules, tree and box.
 func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
-	kit := run.Kit{Files: b.files, Enabled: b.cfg.Tools.Enabled}
+	kit := run.Kit{Files: b.files.While(s.Standing.Planning), Enabled: b.cfg.Tools.Enabled}
 	if b.shop.box != nil {
 		standing := s.Standing
 		now := func() sandbox.Policy { return planned(b.policy(), standing) }
