@@ -91,7 +91,7 @@ func (l *Loop) execute(ctx context.Context, j *judged) (e session.Entry, stopped
 		ctx = tool.WithWrites(ctx, j.decision.Writes)
 	}
 	text, err := safely(ctx, j)
-	f := session.Fact{OK: err == nil && report.ExitCode == 0, Command: command(j.args), ExitCode: report.ExitCode,
+	f := session.Fact{OK: err == nil && report.ExitCode == 0, Command: command(j.args), ExitCode: report.ExitCode, Changes: tool.ChangesWorkspace(j.tool), Live: report.Live,
 		Paths: j.paths, DurationMS: time.Since(began).Milliseconds()}
 	if report.Open {
 		f.Command = "" // started is not passed

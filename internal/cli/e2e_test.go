@@ -59,6 +59,7 @@ type world struct {
 	allow   string // TOML list of allow rules; empty: ["Edit"]
 	publish string
 	console string
+	extra   string // more of the configuration
 	process *exec.Cmd
 	log     *lockedBuffer
 	stopped chan struct{}
@@ -200,7 +201,7 @@ posture = %[9]q
 mode = %[12]q
 repo = "api"
 asks = { approvers = ["lead"] }
-`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish, cmp.Or(w.allow, `["Edit"]`), cmp.Or(w.mode, "run"), w.console)
+%[14]s`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish, cmp.Or(w.allow, `["Edit"]`), cmp.Or(w.mode, "run"), w.console, w.extra)
 	if err := os.WriteFile(filepath.Join(w.home, "config.toml"), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reasonix/internal/config"
+	"reasonix/internal/evidence"
 	"reasonix/internal/flow"
 	"reasonix/internal/permission"
 	"reasonix/internal/tool"
@@ -90,7 +91,8 @@ func (a *app) printDecision(d permission.Decision) {
 
 // builtins are all built-in tools, for looking at and never for calling.
 func builtins() (*tool.Registry, error) {
-	return tool.NewRegistry(tool.Builtins(tool.Env{Files: describedFiles{}, Shell: noShell{}, Note: func(string, json.RawMessage) {}})...)
+	all := tool.Builtins(tool.Env{Files: describedFiles{}, Shell: noShell{}, Note: func(string, json.RawMessage) {}})
+	return tool.NewRegistry(append(all, evidence.NewStep(evidence.StepPorts{}))...)
 }
 
 // describedFiles stands in where tools are only described and never called.

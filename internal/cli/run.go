@@ -95,6 +95,7 @@ type result struct {
 	TotalCost  float64        `json:"total_cost"`
 	Currency   string         `json:"currency"`
 	Usage      provider.Usage `json:"usage"`
+	HostFacts  []string       `json:"host_facts,omitempty"` // what the host saw, beside the model's word
 
 	plan bool // it ended on a plan
 }
@@ -184,9 +185,16 @@ func (a *app) tell(ctx context.Context, f runFlags, r result, err error) error {
 			return merr
 		}
 		fmt.Fprintln(a.out, string(data))
-	} else if code != ExitDone {
+		return exitWith(code)
+	}
+	a.noteFacts(r)
+	if code != ExitDone {
 		fmt.Fprintf(a.errs, "\nreasonix: %s\n", endText(r))
 	}
+	return exitWith(code)
+}
+
+func exitWith(code int) error {
 	if code == ExitDone {
 		return nil
 	}
@@ -278,6 +286,7 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 	r.NumTurns, r.Usage, r.Result = out.Steps, out.Usage, secrets.String(out.Text)
 	price := model.price()
 	r.TotalCost, r.Currency = float64(price.Cost(out.Usage))/1e6, price.Currency
+	r.HostFacts = hostFacts(ctx, log, spec.PromptKey, secrets)
 	if errors.Is(err, run.ErrBlockedRequest) {
 		r.Subtype, r.Result = "refused", secrets.String(err.Error())
 		fmt.Fprintln(a.errs, "reasonix:", r.Result)

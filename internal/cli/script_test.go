@@ -77,6 +77,8 @@ func scripted(r modeld.Request) modeld.Turn {
 		return call("bash", map[string]any{"command": "touch sneaked.txt"})
 	case has("plan it"):
 		return call("exit_plan_mode", map[string]any{"plan": "Step one: write new.txt. " + strings.Join(results, " ")})
+	case has("get stuck"), has("You reported blocked"):
+		return call("update_goal", map[string]any{"status": "blocked", "reason": []string{"No key!", "no  key", "NO KEY."}[answered(r)%3]})
 	case has("reach it") && len(results) == 0:
 		return call("update_goal", map[string]any{"status": "complete", "summary": "It is reached."})
 	case len(results) > 0:
@@ -101,6 +103,16 @@ func allPrompts(r modeld.Request) string {
 		}
 	}
 	return b.String()
+}
+
+// answered counts the results in the conversation.
+func answered(r modeld.Request) (n int) {
+	for _, m := range r.Messages {
+		if m.Role == "tool" {
+			n++
+		}
+	}
+	return n
 }
 
 func lastPrompt(r modeld.Request) string {

@@ -131,7 +131,7 @@ func (s *station) equip(ctx context.Context, e equipment) (run.Spec, error) {
 		Managed:   []string{filepath.Join(s.home, "config.toml"), filepath.Join(s.home, ".env")},
 		Situation: permission.Situation{Posture: permission.Posture(e.standing.Posture()), Surface: e.surface},
 	}.WithHooks(spec.Hooks)
-	kit := run.Kit{Files: files, Shell: noShell{s.why}, Enabled: s.cfg.Tools.Enabled}
+	kit := run.Kit{Files: files.While(e.standing.Planning), Shell: noShell{s.why}, Enabled: s.cfg.Tools.Enabled}
 	if s.box != nil {
 		spec.BoxDigest = s.configured().Digest()
 		kit.Shell, kit.Background = sandbox.NewShell(s.box, s.policy), s.jobs

@@ -25,7 +25,6 @@ import (
 	"reasonix/internal/run"
 	"reasonix/internal/sandbox"
 	"reasonix/internal/task"
-	"reasonix/internal/tool"
 	"reasonix/internal/workspace"
 )
 
@@ -212,7 +211,7 @@ type bench struct {
 	jobs   *sandbox.Jobs // nil: no box
 	turns  *workspace.Turns
 	cfg    config.Config // with the repository's tightening rules
-	files  tool.Files
+	files  *sandbox.Files
 }
 
 // open opens the file tools on the workspace and, through them, reads the repository's own rules, which can only tighten.
@@ -317,7 +316,7 @@ func networkWords(network bool) string {
 
 // Equip fills the spec: model, tools, rules, tree and box.
 func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
-	kit := run.Kit{Files: b.files, Enabled: b.cfg.Tools.Enabled}
+	kit := run.Kit{Files: b.files.While(s.Standing.Planning), Enabled: b.cfg.Tools.Enabled}
 	if b.shop.box != nil {
 		standing := s.Standing
 		now := func() sandbox.Policy { return planned(b.policy(), standing) }

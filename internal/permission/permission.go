@@ -74,6 +74,7 @@ type Call struct {
 	Managed []string
 	// Never are absolute folders that no answer opens for writing: the host's own state.
 	Never []string
+	Asked bool   // a question about this very call stands in the transcript: people were asked, or answered
 	Home  string // of the host's user: write access to it is asked with a warning; empty: unknown
 }
 

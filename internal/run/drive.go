@@ -64,6 +64,11 @@ func open(ctx context.Context, s Spec) (*drive, error) {
 		return nil, err
 	}
 	d := &drive{spec: s}
+	if s.SignOff {
+		if err := d.offerSteps(); err != nil {
+			return nil, err
+		}
+	}
 	if s.Mode == ModeGoal {
 		d.goal.GoalID = goal.ID(s.PromptKey)
 		if err := d.offerReport(); err != nil {

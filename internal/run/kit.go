@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reasonix/internal/agent"
+	"reasonix/internal/evidence"
 	"reasonix/internal/session"
 	"reasonix/internal/tool"
 )
@@ -50,6 +51,11 @@ func (k Kit) Fill(ctx context.Context, s *Spec) error {
 			return fmt.Errorf("offer tools: %w", err)
 		}
 	}
+	known = append(known, evidence.StepTool)
+	s.SignOff = len(k.Enabled) == 0 || slices.Contains(k.Enabled, evidence.StepTool)
+	if _, todos := reg.Get("todo_write"); s.SignOff && !todos {
+		return fmt.Errorf("tools.enabled names %s without todo_write, whose items it signs off: name both", evidence.StepTool)
+	}
 	for _, name := range k.Enabled {
 		if !slices.Contains(known, name) && !k.withheld(name) {
 			return fmt.Errorf("tools.enabled names %q; the built-ins are %v", name, known)
@@ -62,7 +68,6 @@ func (k Kit) Fill(ctx context.Context, s *Spec) error {
 	return nil
 }
 
-// seenFiles are the versions of files that earlier attempts of the session read or wrote.
 // withheld: the tool exists, and its port is not there.
 func (k Kit) withheld(name string) bool {
 	switch name {
@@ -118,6 +123,7 @@ func endedNote(s tool.Shells, runs func(string) bool) agent.Steer {
 	return agent.Steer{Key: endedKey + open[len(open)-1].ID, Text: b.String()}
 }
 
+// seenFiles are the versions of files that earlier attempts of the session read or wrote.
 func seenFiles(ctx context.Context, log session.Log) (*tool.Versions, error) {
 	seen := tool.NewVersions()
 	entries, err := log.Entries(ctx, 0)

@@ -46,6 +46,7 @@ type Spec struct {
 	ReadOnlyBox    bool                                             // the shell makes the workspace read-only while Standing.Planning
 	PostureBy      func() string                                    // who changed the posture last; may be nil
 	Unasked        string                                           // what the model hears when it asks a question here; empty: the attempt stops and waits
+	SignOff        bool                                             // complete_step is offered; Notebook must be set then
 	Hooks          *Hooks                                           // the user's commands; nil: none
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"reasonix/internal/budget"
 	"reasonix/internal/evidence"
 	"reasonix/internal/permission"
-	"reasonix/internal/run"
 )
 
 // answer asks about every call that waits. again is false when the person turned away: the questions then stay in the transcript.
@@ -134,24 +134,17 @@ func (t *Talk) meter(mode string) agent.Meter {
 const maxFacts = 12
 
 // facts shows what the host saw beside the model's word.
-func (t *Talk) facts() {
-	if t.state.request.Mode == run.ModeRun {
-		return
-	}
-	entries, err := t.o.Session.Entries(context.Background(), 0)
+func (t *Talk) facts(ctx context.Context) error {
+	entries, err := t.o.Session.Entries(ctx, 0)
 	if err != nil {
-		return
+		return fmt.Errorf("read the session: %w", err)
 	}
-	lines := evidence.Collect(entries).Lines()
-	if len(lines) == 0 {
-		return
+	lines := evidence.Shown(evidence.Since(entries, t.state.request.Key).Lines(), maxFacts)
+	if len(lines) > 0 {
+		t.say("\nThe host notes:")
 	}
-	t.say("What the host saw beside it:")
-	for i, l := range lines {
-		if i == maxFacts {
-			t.say("  … and %d more", len(lines)-i)
-			return
-		}
-		t.say("  - %s", l)
+	for _, l := range lines {
+		t.say("  %s", l)
 	}
+	return nil
 }

@@ -209,7 +209,9 @@ func (t *Talk) work(ctx context.Context, fresh bool) error {
 		case agent.StopBudget, agent.StopSteps:
 			again, err = t.raise(ctx, out.Limit)
 		default:
-			t.end(out)
+			if err := t.end(context.WithoutCancel(ctx), out); err != nil {
+				return err
+			}
 			if t.left {
 				return io.EOF
 			}
@@ -352,7 +354,7 @@ func (t *Talk) limits(mode string) budget.Limits {
 }
 
 // end words how a request ended.
-func (t *Talk) end(out run.Outcome) {
+func (t *Talk) end(ctx context.Context, out run.Outcome) error {
 	switch out.Stop {
 	case agent.StopInterrupted:
 		t.say("Interrupted. /continue goes on; anything else begins a new request.")
@@ -366,8 +368,9 @@ func (t *Talk) end(out run.Outcome) {
 				t.say("%s", r.Summary)
 			}
 		}
-		t.facts()
+		return t.facts(ctx)
 	}
+	return nil
 }
 
 func oneLine(s string) string {
