@@ -47,6 +47,7 @@ func (w *world) workspaces() []string {
 }
 
 func TestATaskGoesOnFromTheLastTurnWhenHostAndFolderAreLost(t *testing.T) {
+	var effects string
 	w := newWorld(t, func(r modeld.Request) modeld.Turn {
 		switch turnsOf(r) {
 		case 0:
@@ -54,16 +55,20 @@ func TestATaskGoesOnFromTheLastTurnWhenHostAndFolderAreLost(t *testing.T) {
 		case 1:
 			return bash("echo two > second.txt")
 		case 2:
-			return bash("sleep 300")
+			return bash("echo on >> " + effects + "/runs; sleep 300")
 		case 3:
 			return bash("cat first.txt second.txt; git branch --show-current; git log --format=%s -1; ls build 2>&1")
 		}
 		return modeld.Turn{Text: "Done: " + strings.Join(r.Results(), " ") + "\nTold: " + told(r)}
 	}, func(w *world) {
+		effects = w.effects
 		w.repo = bareRepo(t, map[string]string{"README.md": "hello\n", ".gitignore": "*.tmp\n"})
 	})
 	w.comment("dev", "/reasonix fix run it")
-	w.eventually("both turns are kept", func() bool {
+	w.eventually("both turns are kept and the third call runs", func() bool {
+		if w.runs() == 0 {
+			return false
+		}
 		for _, dir := range w.workspaces() {
 			id := filepath.Base(dir)
 			git := filepath.Join(w.home, "data", "host", id, "git")
@@ -92,53 +97,70 @@ func TestATaskGoesOnFromTheLastTurnWhenHostAndFolderAreLost(t *testing.T) {
 	}
 }
 
-// A parked task's state is copied to another place, as to another machine, without the folders of its workspaces. The press there continues
-// the very call.
+// A parked task's state is copied to another place, as to another machine, with or without the folders of its workspaces. The press there
+// continues the very call.
 func TestAParkedTaskContinuesTheVeryCallOnAnotherHost(t *testing.T) {
-	var effects string
-	w := newWorld(t, func(r modeld.Request) modeld.Turn {
-		switch turnsOf(r) {
-		case 0:
-			return modeld.Turn{Text: "I write.", Calls: []modeld.Call{{Name: "write_file", Args: map[string]any{"path": "made.txt", "content": "kept\n"}}}}
-		case 1:
-			return bash("cat made.txt >> " + effects + "/runs")
-		}
-		return modeld.Turn{Text: "Done: " + strings.Join(r.Results(), " ") + "\nTold: " + told(r)}
-	}, func(w *world) { w.posture, effects = "ask", w.effects })
-	w.comment("dev", "/reasonix fix run it")
-	ask := w.askID()
-	_ = w.process.Process.Signal(syscall.SIGTERM)
-	<-w.stopped
-
-	other := filepath.Join(t.TempDir(), "host-b")
-	if out, err := exec.Command("cp", "-a", w.home, other).CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
+	for _, c := range []struct {
+		name    string
+		folders bool
+		says    string
+	}{{"without the folders", false, "restored in "}, {"with the folders", true, "the workspace has moved. Its folder is "}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var effects string
+			w := newWorld(t, func(r modeld.Request) modeld.Turn {
+				switch turnsOf(r) {
+				case 0:
+					return modeld.Turn{Text: "I write.", Calls: []modeld.Call{{Name: "write_file", Args: map[string]any{"path": "made.txt", "content": "kept\n"}}}}
+				case 1:
+					return bash("cat made.txt >> " + effects + "/runs")
+				}
+				return modeld.Turn{Text: "Done: " + strings.Join(r.Results(), " ") + "\nTold: " + told(r)}
+			}, func(w *world) { w.posture, effects = "ask", w.effects })
+			w.comment("dev", "/reasonix fix run it")
+			ask := w.askID()
+			_ = w.process.Process.Signal(syscall.SIGTERM)
+			<-w.stopped
+			other := w.moveTo(filepath.Join(t.TempDir(), "host-b"), c.folders)
+			w.comment("lead", "/approve "+ask)
+			w.eventually("the final word", func() bool { return w.said("Done:") == 1 })
+			if w.runs() != 1 {
+				t.Errorf("the command ran %d times", w.runs())
+			}
+			asks := map[string]bool{}
+			for _, c := range w.github.BotComments() {
+				if id := askIn.FindString(c.Body); id != "" {
+					asks[id] = true
+				}
+			}
+			if len(asks) != 1 {
+				t.Errorf("it was asked again: %v", asks)
+			}
+			if w.said(c.says+other) != 1 {
+				t.Errorf("the model was not told: %+v", w.github.BotComments())
+			}
+		})
 	}
-	for _, gone := range []string{w.home, filepath.Join(other, "data", "work")} {
-		if err := os.RemoveAll(gone); err != nil {
-			t.Fatal(err)
+}
+
+// moveTo copies the stopped host's home, takes the old one away and starts a host there.
+func (w *world) moveTo(other string, folders bool) string {
+	w.t.Helper()
+	if out, err := exec.Command("cp", "-a", w.home, other).CombinedOutput(); err != nil {
+		w.t.Fatalf("%v %s", err, out)
+	}
+	if err := os.RemoveAll(w.home); err != nil {
+		w.t.Fatal(err)
+	}
+	if !folders {
+		if err := os.RemoveAll(filepath.Join(other, "data", "work")); err != nil {
+			w.t.Fatal(err)
 		}
 	}
 	w.home = other
 	w.configure()
 	w.start()
-	w.comment("lead", "/approve "+ask)
-	w.eventually("the final word", func() bool { return w.said("Done:") == 1 })
-	if w.runs() != 1 {
-		t.Errorf("the command ran %d times", w.runs())
-	}
-	asks := map[string]bool{}
-	for _, c := range w.github.BotComments() {
-		if id := askIn.FindString(c.Body); id != "" {
-			asks[id] = true
-		}
-	}
-	if len(asks) != 1 {
-		t.Errorf("it was asked again: %v", asks)
-	}
-	if w.said("restored in "+other) != 1 {
-		t.Errorf("the model was not told: %+v", w.github.BotComments())
-	}
+	return other
 }
 
 // A reply that comes after the workspace was let go starts on a new clone: on the branch as it was pushed, where there is one. The model is

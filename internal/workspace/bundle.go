@@ -27,7 +27,7 @@ const pack = `set -eu
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 index=$(git rev-parse --git-path index)
 objects=$(realpath "$(git rev-parse --git-path objects)")
-mine=$(mktemp -d /tmp/pack.XXXXXX)
+mine=$(mktemp -d /tmp/.reasonix-pack.XXXXXX)
 trap 'rm -rf "$mine"' EXIT
 if [ -f "$index" ] && git ls-files >/dev/null 2>&1; then cp "$index" "$mine/index"; fi
 git init --quiet --bare --template= "$mine/git"
@@ -83,7 +83,7 @@ func (w *Workspace) pack(ctx context.Context, kind, message, ref, last string) (
 		"KNOWN=" + filepath.Join(w.store.hostGit(w.ID), "objects"),
 		// The task's home may hold a git configuration; it has no say here.
 		"HOME=/nonexistent", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_LITERAL_PATHSPECS=1"}
-	if err := w.removeTemp(name); err != nil {
+	if err := w.clearTemp(name); err != nil {
 		return packed{}, err
 	}
 	policy := w.Policy(sandbox.Policy{Limits: sandbox.Limits{Wall: 10 * time.Minute}})
@@ -133,13 +133,30 @@ func lastLine(s string) string {
 	return s[:min(len(s), 300)]
 }
 
-func (w *Workspace) removeTemp(name string) error {
+// clearTemp removes an earlier bundle, and what a run that was cut off left.
+func (w *Workspace) clearTemp(name string) error {
 	root, err := os.OpenRoot(w.Temp)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return root.RemoveAll(name)
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	list, err := dir.ReadDir(-1)
+	dir.Close()
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.Name() == name || strings.HasPrefix(e.Name(), ".reasonix-pack.") {
+			if err := root.RemoveAll(e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // take copies the bundle to the host's side first, so that it cannot change between check and use.

@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -389,5 +390,31 @@ func (w *Workspace) keep(hash string, entries map[string]entry, head string) err
 	if err != nil {
 		return err
 	}
-	return writeFile(file, data)
+	if err := writeFile(file, data); err != nil {
+		return err
+	}
+	return trimStates(filepath.Dir(file))
+}
+
+// keptStates of one workspace; a question that is older than so many others is shown without its difference.
+const keptStates = 200
+
+func trimStates(dir string) error {
+	list, err := os.ReadDir(dir)
+	if err != nil || len(list) <= keptStates {
+		return err
+	}
+	var all []fs.FileInfo
+	for _, e := range list {
+		if info, err := e.Info(); err == nil {
+			all = append(all, info)
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, old := range all[:max(0, len(all)-keptStates/2)] {
+		if err := os.Remove(filepath.Join(dir, old.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
