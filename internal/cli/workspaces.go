@@ -135,7 +135,7 @@ func (h *house) keepTidy(ctx context.Context) {
 }
 
 func (a *app) workspaceCommand() *cobra.Command {
-	c := &cobra.Command{Use: "workspace", Short: "List, show, restore and let go the folders of tasks", Args: exactly(0, "a subcommand"),
+	c := &cobra.Command{Use: "workspace", Short: "List, show, restore, move and let go the folders of tasks", Args: exactly(0, "a subcommand"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var asJSON, dry bool
 	list := &cobra.Command{Use: "list", Short: "List the workspaces and who needs them", Args: exactly(0, "no arguments"),
