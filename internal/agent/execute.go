@@ -27,6 +27,9 @@ var errStopped = errors.New("stopped while a call ran")
 // runEffect starts a call at most once: its intent stands in the transcript, under a live lease, before it begins.
 func (l *Loop) runEffect(ctx context.Context, j *judged) error {
 	if !j.tool.ReadOnly() {
+		if l.cfg.Quiet != nil {
+			l.cfg.Quiet(ctx)
+		}
 		intent := session.Entry{Kind: session.KindIntent, CallID: j.Call.ID, Name: j.Call.Name}
 		if err := l.append(ctx, intent); err != nil {
 			return err

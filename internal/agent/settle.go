@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -225,7 +226,7 @@ func (l *Loop) drifted(j *judged, tree TreeState) bool {
 }
 
 func (l *Loop) digest(j *judged, tree TreeState) (string, error) {
-	a := Action{Tool: j.Call.Name, Args: j.args, WorkDir: l.cfg.WorkDir}
+	a := Action{Tool: j.Call.Name, Args: j.args, WorkDir: cmp.Or(l.cfg.Place, l.cfg.WorkDir)}
 	if j.question == nil { // a question acts on nothing
 		a.Tree, a.Base, a.Head = tree.Hash, tree.Base, tree.Head
 		a.Gate, a.Box = l.cfg.Gate.Digest(), l.cfg.BoxDigest

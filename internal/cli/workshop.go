@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"reasonix/internal/agent"
 	"reasonix/internal/budget"
 	"reasonix/internal/chat"
 	"reasonix/internal/config"
@@ -39,6 +38,7 @@ type workshop struct {
 	data   string // where workspaces and mirrors live
 	home   string // of the configuration and the saved keys
 	model  func(ref string) (model, error)
+	keeper keeper // what the tasks need, and the quotas
 
 	mu     sync.Mutex
 	models map[string]model
@@ -65,7 +65,11 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	default:
 		w.box = box
 	}
-	w.spaces, err = workspace.Open(data, workspace.Options{Box: w.box, Scan: scanWith(secrets)})
+	w.spaces, err = workspace.Open(data, workspace.Options{
+		Box: w.box, SetupCache: int64(h.cfg.Bot.SetupCacheMB) << 20,
+		Warn: func(err error) { h.log.Warn("workspaces", "error", err) },
+		Scan: scanWith(secrets),
+	})
 	return w, err
 }
 
@@ -128,6 +132,9 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 	}
 	req := workspace.Request{
 		ID: t.WorkspaceID, Repo: repo.Name, URL: config.ExpandHome(repo.URL), Base: cmp.Or(t.Spec.Base, repo.Base), SHA: t.Spec.SHA, Branch: t.Branch,
+		Resume:     t.Parent != "" || t.Attempts > 1,
+		SetupFiles: repo.SetupFiles,
+		Admit:      func(ctx context.Context) error { return w.keeper.admit(ctx, t.Spec.Route) },
 		Credential: w.credential(repo),
 	}
 	if t.Spec.Publish != nil {
@@ -150,6 +157,8 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 // mendRepo says what a person can do about a repository that cannot be used.
 func mendRepo(err error, repo config.Repo) error {
 	switch {
+	case errors.Is(err, workspace.ErrNoRoom):
+		return fmt.Errorf("%w. End or answer waiting tasks, or raise max_workspaces or max_workspaces_mb, then continue", err)
 	case errors.Is(err, workspace.ErrNoRepository):
 		return fmt.Errorf("%w. Check url and connection of the repository %q under [[repos]], then continue", err, repo.Name)
 	case errors.Is(err, workspace.ErrNoBase):
@@ -200,6 +209,7 @@ type bench struct {
 	repo   config.Repo
 	space  *workspace.Workspace
 	jobs   *sandbox.Jobs // nil: no box
+	turns  *workspace.Turns
 	cfg    config.Config // with the repository's tightening rules
 	files  *sandbox.Files
 }
@@ -313,6 +323,10 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		b.jobs = sandbox.NewJobs(b.shop.box, now)
 		kit.Shell, kit.Background = sandbox.NewShell(b.shop.box, now), b.jobs
 		s.ReadOnlyBox = true
+		b.turns = workspace.NewTurns(b.space, time.Duration(b.shop.cfg.Bot.SnapshotEvery), func(err error) {
+			b.shop.log.Warn("snapshot at a turn boundary failed; the workspace itself is there", "task", b.t.ID, "error", err)
+		})
+		s.Snapshot = b.turns
 	}
 	if n := b.network(); n != nil {
 		web, err := n.Client()
@@ -338,15 +352,9 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
 	}.WithHooks(s.Hooks)
 	s.Tree, s.WorkDir, s.BlockedRepeats = b.space, b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
-	s.BoxDigest = b.space.Policy(b.extra()).Digest() // without grants: one that comes with a press is no drift
-	if b.space.Restored {
-		s.Notes = append(s.Notes, restoredNote(b.t))
-	}
-	return nil
-}
-
-func restoredNote(t task.Task) agent.Steer {
-	return agent.Steer{Key: fmt.Sprintf("restored:%s:%d", t.ID, t.Attempts), Text: "The host: the workspace was restored from its last snapshot. Files that git ignores are gone and have to be made again."}
+	s.Place = b.space.Place()
+	s.BoxDigest = b.space.BoxDigest(b.space.Policy(b.extra())) // without grants: one that comes with a press is no drift
+	return b.noteLoss(ctx, s)
 }
 
 // planned narrows a box while a plan is not approved: commands may read, and write nothing but their own temp, home and caches.
@@ -406,6 +414,9 @@ func (b *bench) Push(ctx context.Context, h workspace.Harvest, branch string) er
 
 // Close ends what runs in the background and returns the lines of it. The next attempt tells the model, from the transcript.
 func (b *bench) Close() []string {
+	if b.turns != nil {
+		b.turns.Quiet(context.Background()) // its box ends with the attempt
+	}
 	if b.jobs == nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (c *Config) check() error {
 			bad("sandbox.allow_write: %q: name an absolute folder, not the root of the file system", w)
 		}
 	}
-	for key, n := range map[string]int64{"sandbox.disk_mb": int64(c.Sandbox.DiskMB), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor)} {
+	for key, n := range map[string]int64{"sandbox.disk_mb": int64(c.Sandbox.DiskMB), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor), "bot.snapshot_every": int64(c.Bot.SnapshotEvery), "bot.setup_cache_mb": int64(c.Bot.SetupCacheMB), "bot.max_workspaces": int64(c.Bot.MaxWorkspaces), "bot.max_workspaces_mb": int64(c.Bot.MaxWorkspacesMB)} {
 		if n < 0 {
 			bad("%s is negative: 0 means no limit", key)
 		}
@@ -66,6 +66,13 @@ func (c *Config) check() error {
 	for i := range c.Routes {
 		c.checkRoute(&c.Routes[i], bad, oneOf)
 	}
+	for _, r := range c.Repos {
+		for _, f := range r.SetupFiles {
+			if f == "." || !filepath.IsLocal(f) || filepath.ToSlash(filepath.Clean(f)) != f {
+				bad("repos.%s.setup_files: %q: name files below the repository, like \"package-lock.json\"", r.Name, f)
+			}
+		}
+	}
 	for _, s := range c.Schedules {
 		if !slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Name == s.Route && r.On == "schedule" }) {
 			bad("schedule %q: route %q does not exist with on = \"schedule\"", s.Name, s.Route)
@@ -97,6 +104,9 @@ func (c *Config) checkRoute(r *Route, bad func(string, ...any), oneOf func(strin
 	}
 	if _, err := r.Budget.Limits(); err != nil {
 		bad("%s.budget.cost: %v", at, err)
+	}
+	if r.MaxWorkspaces < 0 || r.MaxWorkspacesMB < 0 {
+		bad("%s: max_workspaces or max_workspaces_mb is negative: 0 means no limit", at)
 	}
 	if _, err := r.BudgetDay.Limits(); err != nil {
 		bad("%s.budget_day: %v", at, err)

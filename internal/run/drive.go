@@ -116,10 +116,14 @@ func (d *drive) offerReport() error {
 
 func (d *drive) config() agent.Config {
 	s := d.spec
-	return agent.Config{Session: s.Session, Provider: s.Provider, Tools: s.Tools, Gate: s.Gate, Tree: s.Tree, BoxDigest: s.BoxDigest,
-		WorkDir: s.WorkDir, Temperature: s.Temperature, MaxTokens: s.MaxTokens, MaxSteps: s.MaxSteps, Meter: s.Meter, Inbox: d.inbox,
+	c := agent.Config{Session: s.Session, Provider: s.Provider, Tools: s.Tools, Gate: s.Gate, Tree: s.Tree, BoxDigest: s.BoxDigest,
+		WorkDir: s.WorkDir, Place: s.Place, Temperature: s.Temperature, MaxTokens: s.MaxTokens, MaxSteps: s.MaxSteps, Meter: s.Meter, Inbox: d.inbox,
 		Draining: s.Draining, Observe: s.Observe, Redact: s.Redact, LiveRedact: s.LiveRedact, Resolve: s.Resolve, Notebook: s.Notebook,
 		Ended: d.ended, OnEntry: d.see, After: s.Hooks.after(), Unasked: s.Unasked}
+	if s.Snapshot != nil {
+		c.Boundary, c.Quiet = s.Snapshot.Boundary, s.Snapshot.Quiet
+	}
+	return c
 }
 
 func (d *drive) see(e session.Entry) {
