@@ -303,7 +303,7 @@ func (w *world) runs() int {
 	return strings.Count(string(data), "\n")
 }
 
-var askIn = regexp.MustCompile(`ask_[a-z2-7]{16,40}`)
+var askIn = regexp.MustCompile(`\bask_[a-z2-7]{16,40}`) // not the end of a task's id
 
 func (w *world) askID() string {
 	w.t.Helper()
