@@ -81,4 +81,5 @@ func TestInvariant08_ABoxEndsWithItsHost(t *testing.T) {
 	if n := count(dir); n != 0 {
 		t.Errorf("%d files left", n)
 	}
+	sweepGroups(t)
 }

@@ -35,6 +35,8 @@ type execution struct {
 	out       *capture
 	drop      bool // run as uid and gid
 	uid, gid  int
+	groups    *groups // nil: rlimits alone
+	limits    Limits
 	files     []*os.File // given to bubblewrap from descriptor 3 on
 }
 
@@ -56,16 +58,31 @@ func (x *execution) supervise(ctx context.Context, wall time.Duration) (Result, 
 		err error
 	}
 	done := make(chan end, 1)
-	go func() {
-		runtime.LockOSThread()
+	ownThread(func() {
 		if !x.drop {
 			defer runtime.UnlockOSThread()
 		}
 		r, err := x.run(ctx, wall)
 		done <- end{r, err}
-	}()
+	})
 	e := <-done
 	return e.r, e.err
+}
+
+// ownThread runs f on a thread that is locked and not the process's first: that one would outlive f whatever becomes of it, and what
+// /proc says of the host is said of it. Unless f unlocks the thread, it ends with f.
+func ownThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			f()
+			return
+		}
+		ended := make(chan struct{})
+		ownThread(func() { defer close(ended); f() }) // the first thread is held here, so it is another one
+		<-ended
+		runtime.UnlockOSThread()
+	}()
 }
 
 func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error) {
@@ -77,10 +94,15 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 	}
 	defer out.Close()
 	defer stat.Close()
+	group, err := x.groups.open(x.limits)
+	if err != nil {
+		return Result{}, err
+	}
+	defer group.close()
 	runCtx, cancel := context.WithTimeout(ctx, wall)
 	defer cancel()
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := group.start(cmd); err != nil {
 		return Result{}, err
 	}
 	x.closeFiles()
@@ -88,21 +110,7 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 	copied := make(chan struct{})
 	go func() { defer close(copied); _, _ = io.Copy(x.out, out) }()
 	child, ended := watch(stat)
-	waited := make(chan struct{})
-	go func() { defer close(waited); _ = cmd.Wait() }()
-
-	killed, stopped := false, ""
-	select {
-	case <-waited:
-	case <-watchDisk(runCtx, x.policy):
-		stopped = fmt.Sprintf("the task's folders hold more than %d bytes", x.policy.Limits.DiskBytes)
-	case <-runCtx.Done():
-		killed = true
-	}
-	if killed || stopped != "" {
-		killBox(cmd.Process, child)
-		<-waited
-	}
+	killed, stopped := x.await(runCtx, cmd, child)
 	awaitTree(child)
 	_ = out.SetReadDeadline(time.Now().Add(killGrace / 4)) // nobody is left; only what is buffered is still read
 	<-copied
@@ -112,17 +120,39 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 	r := Result{Duration: time.Since(start), Stopped: stopped}
 	r.Output, r.Omitted = x.out.bytes()
 	r.Reached = reached()
+	if stopped == "" {
+		r.Stopped = group.killed()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case killed || stopped != "":
-		r.TimedOut, r.ExitCode = killed, 128+int(syscall.SIGKILL)
+		r.TimedOut, r.ExitCode = killed, killedCode
+	case code == nil && r.Stopped != "": // the box's own processes were among the killed
+		r.ExitCode = killedCode
 	case code == nil:
 		return Result{}, fmt.Errorf("the box did not start: %s", firstLine(string(r.Output)))
 	default:
 		r.ExitCode = *code
 	}
 	return r, nil
+}
+
+// await returns when the command has ended, by itself or because of a limit.
+func (x *execution) await(ctx context.Context, cmd *exec.Cmd, child <-chan int) (killed bool, stopped string) {
+	waited := make(chan struct{})
+	go func() { defer close(waited); _ = cmd.Wait() }()
+	select {
+	case <-waited:
+		return false, ""
+	case <-watchDisk(ctx, x.policy):
+		stopped = fmt.Sprintf("stopped: the task's folders hold more than %d bytes", x.policy.Limits.DiskBytes)
+	case <-ctx.Done():
+		killed = true
+	}
+	killBox(cmd.Process, child)
+	<-waited
+	return killed, stopped
 }
 
 // command prepares bubblewrap with its pipes; the reading ends are returned.

@@ -61,7 +61,7 @@ func stoppedNote(why string) string {
 	if why == "" {
 		return ""
 	}
-	return "\n[stopped: " + why + "]\n"
+	return "\n[" + why + "]\n"
 }
 
 // reachedNote goes to the transcript with the output: what was reached stays on record, and a refusal is explained.
