@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	"reasonix/internal/agent"
 	"reasonix/internal/config"
@@ -85,6 +84,10 @@ func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root s
 	if err != nil {
 		return nil, nil, "", nil, err
 	}
+	with, err := shellChoice(cfg).Find(box.Name() != "off", []string{root})
+	if err != nil {
+		return nil, nil, "", nil, err
+	}
 	scratch, err := scratchDirs(home, root)
 	if err != nil {
 		return nil, nil, "", nil, err
@@ -92,12 +95,12 @@ func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root s
 	policy := sandbox.Policy{
 		Workspace: root, Home: scratch.home, Temp: scratch.temp, Caches: []string{scratch.caches}, Writable: expanded(cfg.Sandbox.AllowWrite),
 		Readable: toolchains(), ForbidRead: expanded(cfg.Sandbox.ForbidRead), Env: sandbox.BoxEnv(os.LookupEnv, scratch.home, "/tmp", scratch.caches),
-		Limits: sandbox.Limits{Wall: time.Duration(cfg.Tools.BashTimeoutSeconds) * time.Second},
+		Limits: boxLimits(cfg, false),
 	}
 	policy.Network = terminalNetwork(cfg)
 	now := func() sandbox.Policy { return planned(policy, standing) }
-	jobs := sandbox.NewJobs(box, now)
-	return sandbox.NewShell(box, now), jobs, policy.Digest(), func() {
+	jobs := with.Jobs(box, now)
+	return with.Shell(box, now), jobs, policy.Digest(), func() {
 		jobs.Close()
 		_ = os.RemoveAll(scratch.temp)
 	}, nil

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"reasonix/internal/tool"
 )
 
 // tree is a machine's cgroup tree that a test makes up: path → content, folders end in a slash.
@@ -203,6 +205,10 @@ func TestBoxBoundsTheMemoryOfTheWholeCall(t *testing.T) {
 	res := r.bash("head -c 200000000 /dev/zero > /dev/shm/x; echo went on")
 	if !strings.Contains(res.Stopped, "96 MiB") {
 		t.Errorf("files in memory: %q\n%s", res.Stopped, res.Output)
+	}
+	told, err := NewShell(r.box, func() Policy { return r.policy }).Run(t.Context(), tool.Command{Line: `/usr/bin/python3 -c 'x=bytearray(200<<20)'`})
+	if err != nil || told.ExitCode != 137 || !strings.Contains(told.Output, "\n[killed: it used more than 96 MiB of memory]\n") {
+		t.Errorf("the model is told %q, exit %d, %v", told.Output, told.ExitCode, err)
 	}
 	if res := r.bash(`/usr/bin/python3 -c 'x=bytearray(40<<20)'`); res.ExitCode != 0 || res.Stopped != "" {
 		t.Errorf("within the limit: %+v", res)

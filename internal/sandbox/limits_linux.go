@@ -11,10 +11,11 @@ func (b bwrap) describe(r *Report) {
 	var grouped []string
 	for _, c := range wanted {
 		if b.groups.holds(c) {
-			grouped = append(grouped, map[string]string{"memory": "memory", "pids": "processes", "cpu": "share of processors"}[c])
+			grouped = append(grouped, map[string]string{"memory": "memory", "pids": "processes", "cpu": "processors"}[c])
 		}
 	}
 	if len(grouped) > 0 {
+		r.PerCall = grouped
 		r.Limits = append(r.Limits, fmt.Sprintf("%s of the whole call (cgroup v%d)", strings.Join(grouped, ", "), b.groups.plan.version))
 	}
 	if !b.groups.holds("memory") {
