@@ -145,8 +145,7 @@ func (x *execution) await(ctx context.Context, cmd *exec.Cmd, child <-chan int) 
 	select {
 	case <-waited:
 		return false, ""
-	case <-watchDisk(ctx, x.policy):
-		stopped = fmt.Sprintf("stopped: the task's folders hold more than %d bytes", x.policy.Limits.DiskBytes)
+	case stopped = <-watchDisk(ctx, x.policy):
 	case <-ctx.Done():
 		killed = true
 	}
@@ -161,7 +160,7 @@ func (x *execution) command() (cmd *exec.Cmd, out, stat *os.File, err error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	filter, err := filterProgram()
+	filter, err := filterProgram(x.uid == 0)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -206,28 +206,6 @@ git worktree list; git log --oneline | cat; git status`)
 	}
 }
 
-// Controls: the same attempts work without a box, in folders that are thrown away, so the stories above would notice.
-func TestControlsWithTheBoxOff(t *testing.T) {
-	python(t)
-	for name, line := range map[string]string{
-		"S01": "ln -s OUT/victim l; echo x > l && grep -q x OUT/victim",
-		"S10": "test -e /proc/" + itoa(os.Getpid()) + "/mem && tr '\\0' '\\n' < /proc/" + itoa(os.Getpid()) + "/cmdline | grep -q test",
-		"S12": "echo x > .git/hooks/post-checkout && git config core.fsmonitor /bin/true",
-		"S14": "git worktree add -q ../t2 && cd ../t2 && mkdir -p evil && echo gitdir: evil > .git",
-		"S17": "mv .git .g2 && mkdir -p .git/hooks && echo x > .git/config && echo x > .git/hooks/post-checkout",
-		"S32": "kill -0 " + itoa(os.Getpid()),
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRoom(t)
-			r.repository()
-			r.disown()
-			write(t, filepath.Join(r.outside, "victim"), "v")
-			r.box = offBox{}
-			r.must(strings.ReplaceAll(line, "OUT", r.outside))
-		})
-	}
-}
-
 func TestARootHostThatMayNotStageMountsStillHasABox(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("root only: other users never stage")
