@@ -99,6 +99,9 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 		return Result{}, err
 	}
 	defer group.close()
+	if err := sealDescriptors(); err != nil {
+		return Result{}, err
+	}
 	runCtx, cancel := context.WithTimeout(ctx, wall)
 	defer cancel()
 	start := time.Now()
