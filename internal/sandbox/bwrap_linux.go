@@ -166,7 +166,7 @@ func clearLinks(root *os.Root, rel string) error {
 // limit on every process's address space would only break programs that reserve much. When the machine runs out of
 // memory all the same, the box goes before the host.
 func limited(l Limits, argv []string, grouped bool) []string {
-	script := "{ echo 800 > /proc/self/oom_score_adj; ulimit -p $1 || ulimit -u $1; ulimit -n $2; ulimit -f $3; ulimit -c 0; "
+	script := gateScript + "{ echo 800 > /proc/self/oom_score_adj; ulimit -p $1 || ulimit -u $1; ulimit -n $2; ulimit -f $3; ulimit -c 0; "
 	if l.MemoryBytes > 0 && !grouped {
 		script += "ulimit -d " + strconv.FormatInt(l.MemoryBytes>>10, 10) + "; "
 	}

@@ -88,12 +88,15 @@ func ownThread(f func()) {
 func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error) {
 	defer x.closeFiles()
 	defer x.closeRelay()
-	cmd, out, stat, err := x.command()
+	e, err := x.connect()
 	if err != nil {
 		return Result{}, err
 	}
-	defer out.Close()
-	defer stat.Close()
+	defer e.close()
+	cmd, err := x.command(e)
+	if err != nil {
+		return Result{}, err
+	}
 	group, err := x.groups.open(x.limits)
 	if err != nil {
 		return Result{}, err
@@ -109,15 +112,16 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 		return Result{}, err
 	}
 	x.closeFiles()
+	e.openGate()
 	reached := x.serveNetwork()
 	copied := make(chan struct{})
-	go func() { defer close(copied); _, _ = io.Copy(x.out, out) }()
-	child, ended := watch(stat)
+	go func() { defer close(copied); _, _ = io.Copy(x.out, e.out) }()
+	child, ended := watch(e.stat)
 	killed, stopped := x.await(runCtx, cmd, child)
 	awaitTree(child)
-	_ = out.SetReadDeadline(time.Now().Add(killGrace / 4)) // nobody is left; only what is buffered is still read
+	_ = e.out.SetReadDeadline(time.Now().Add(killGrace / 4)) // nobody is left; only what is buffered is still read
 	<-copied
-	_ = stat.SetReadDeadline(time.Now().Add(killGrace / 4))
+	_ = e.stat.SetReadDeadline(time.Now().Add(killGrace / 4))
 	code := <-ended
 
 	r := Result{Duration: time.Since(start), Stopped: stopped}
@@ -157,51 +161,38 @@ func (x *execution) await(ctx context.Context, cmd *exec.Cmd, child <-chan int) 
 	return killed, stopped
 }
 
-// command prepares bubblewrap with its pipes; the reading ends are returned.
-func (x *execution) command() (cmd *exec.Cmd, out, stat *os.File, err error) {
+// command prepares bubblewrap; what it shares with the host is connected already.
+func (x *execution) command(e *ends) (*exec.Cmd, error) {
 	args, err := x.arguments()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	filter, err := filterProgram(x.uid == 0)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	filterFD, err := x.give(filter)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	stat, statW, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	statFD := x.pass(statW)
-	out, outW, err := os.Pipe()
-	if err != nil {
-		stat.Close()
-		return nil, nil, nil, err
-	}
-	args = append(args, "--seccomp", filterFD, "--json-status-fd", statFD)
+	args = append(args, "--seccomp", filterFD, "--json-status-fd", e.statFD)
 	relay, err := x.relayArgs()
 	if err != nil {
-		stat.Close()
-		out.Close()
-		outW.Close()
-		return nil, nil, nil, err
+		return nil, err
 	}
-	cmd = exec.Command(x.program, slices.Concat(args, x.tail, relay, x.argv)...)
+	cmd := exec.Command(x.program, slices.Concat(args, x.tail, relay, x.argv)...)
 	cmd.Env = x.env
 	cmd.Dir = "/"
 	cmd.Stdin = x.stdin
-	cmd.Stdout, cmd.Stderr = outW, outW
+	cmd.Stdout, cmd.Stderr = e.outW, e.outW
 	cmd.ExtraFiles = x.files
 	cmd.WaitDelay = killGrace / 4
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if x.drop {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(x.uid), Gid: uint32(x.gid)}
 	}
-	x.files = append(x.files, outW) // closed with the rest after the start; not in ExtraFiles
-	return cmd, out, stat, nil
+	x.files = append(x.files, e.outW) // closed with the rest after the start; not in ExtraFiles
+	return cmd, nil
 }
 
 // relayArgs stand before the command of a box with a network.
@@ -209,7 +200,7 @@ func (x *execution) relayArgs() ([]string, error) {
 	if x.policy.Network == nil {
 		return nil, nil
 	}
-	ours, theirs, err := relaySocket()
+	ours, theirs, err := pair()
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,7 @@ type found struct {
 
 // hostGroups takes the way that this machine allows, tries it, and sweeps what hosts left that were killed.
 var hostGroups = sync.OnceValue(func() found {
+	sweepOrphans()
 	plan := planGroups("/", os.Getpid())
 	if plan.version == 0 {
 		return found{why: plan.why}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"reasonix/internal/tool"
 )
 
@@ -96,29 +94,6 @@ func processesWith(mark string) (out []string) {
 		}
 	}
 	return out
-}
-
-func TestBoxesLeaveNothingBehind(t *testing.T) {
-	r := newRoom(t)
-	r.repository()
-	r.must("true")
-	fds, mounts, tmp := count("/proc/self/fd"), read(t, "/proc/self/mountinfo"), count(os.TempDir())
-	for range 12 {
-		r.must("echo x > x; sleep 100 & true")
-	}
-	if n := count("/proc/self/fd"); n > fds {
-		t.Errorf("descriptors: %d, were %d", n, fds)
-	}
-	goleak.VerifyNone(t)
-	if read(t, "/proc/self/mountinfo") != mounts {
-		t.Error("mounts changed")
-	}
-	if n := count(os.TempDir()); n > tmp+1 {
-		t.Errorf("temp entries: %d, were %d", n, tmp)
-	}
-	if n := countProcesses("bwrap\x00--unshare-user"); n > 0 && len(processesWith("HOME="+r.policy.Home)) > 0 {
-		t.Error("processes are left")
-	}
 }
 
 func count(dir string) int {
