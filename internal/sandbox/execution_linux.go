@@ -112,7 +112,6 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 		return Result{}, err
 	}
 	x.closeFiles()
-	e.openGate()
 	reached := x.serveNetwork()
 	copied := make(chan struct{})
 	go func() { defer close(copied); _, _ = io.Copy(x.out, e.out) }()

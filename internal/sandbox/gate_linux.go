@@ -5,35 +5,32 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// gateScript stands at the beginning of the script that begins every box: knock, wait for the answer, and let nothing of this get into the
-// command. bubblewrap binds the box to its host late in the making; a host that is killed before that would leave a box
-// behind which nobody ends. At the gate such a box finds the other end closed, and ends by itself.
-const gateScript = "echo >&3; read -r go <&3 || exit 126; exec 3>&- 4<&-; "
+// gateScript stands at the beginning of the script that begins every box. bubblewrap binds the box to its host late in the making; a host that
+// is killed before that would leave a box behind which nobody ends. Such a box fails to knock here, because nobody holds the other
+// end of the pipe any more, and ends by itself. Nothing of this gets into the command.
+const gateScript = "echo >&3 || exit 126; exec 3>&- 4<&-; "
 
 // ends are the host's ends of what it shares with a box.
 type ends struct {
-	gate   *net.UnixConn
+	gate   *os.File // held open as long as the host lives; nobody reads it
 	stat   *os.File // bubblewrap's status
 	statFD string   // where bubblewrap writes it
 	out    *os.File // output of the command
 	outW   *os.File // the box's end of it, closed after the start
-
-	gateEnd chan struct{} // closed when nobody serves the gate any more; nil before it is served
 }
 
 // connect makes them. The gate has to be descriptor 3 and the status's reading end 4, so nothing is passed before: that end goes along because a
 // host that is dead must not end bubblewrap by a broken pipe, half-way and with the box's first process waiting for it.
 func (x *execution) connect() (*ends, error) {
-	gate, theirs, err := pair()
+	gate, gateW, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	x.pass(theirs)
+	x.pass(gateW)
 	e := &ends{gate: gate}
 	stat, statW, err := os.Pipe()
 	if err != nil {
@@ -56,6 +53,14 @@ func (x *execution) connect() (*ends, error) {
 	return e, nil
 }
 
+func (e *ends) close() {
+	for _, f := range []*os.File{e.gate, e.stat, e.out, e.outW} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
 // fdOf is the number of f's descriptor, which Fd would switch to blocking reads.
 func fdOf(f *os.File) (fd uintptr) {
 	c, err := f.SyscallConn()
@@ -63,30 +68,6 @@ func fdOf(f *os.File) (fd uintptr) {
 		_ = c.Control(func(n uintptr) { fd = n })
 	}
 	return fd
-}
-
-// openGate serves the knock.
-func (e *ends) openGate() {
-	e.gateEnd = make(chan struct{})
-	go func() {
-		defer close(e.gateEnd)
-		if n, err := e.gate.Read(make([]byte, 1)); n == 1 && err == nil {
-			_, _ = e.gate.Write([]byte{'\n'})
-		}
-	}()
-}
-
-func (e *ends) close() {
-	_ = e.gate.SetDeadline(time.Unix(1, 0))
-	if e.gateEnd != nil {
-		<-e.gateEnd
-	}
-	e.gate.Close()
-	for _, f := range []*os.File{e.stat, e.out, e.outW} {
-		if f != nil {
-			f.Close()
-		}
-	}
 }
 
 // pair makes two connected sockets: one for the host, the other one to be inherited.

@@ -64,9 +64,13 @@ func (p groupPlan) prepare(pid int) error {
 	if len(p.enable) == 0 {
 		return nil
 	}
-	file := filepath.Join(p.dirs[p.enable[0]], "cgroup.subtree_control")
-	if err := os.WriteFile(file, []byte("+"+strings.Join(p.enable, " +")), 0o644); err != nil {
-		return fmt.Errorf("cgroup of the host: hand down %s: %w", strings.Join(p.enable, ", "), err)
+	return handDown(p.dirs[p.enable[0]], p.enable...)
+}
+
+// handDown lets the children of a version 2 group use controllers.
+func handDown(dir string, controllers ...string) error {
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+strings.Join(controllers, " +")), 0o644); err != nil {
+		return fmt.Errorf("cgroup of the host: hand down %s: %w", strings.Join(controllers, ", "), err)
 	}
 	return nil
 }
@@ -118,8 +122,16 @@ func (g *groups) open(l Limits) (*group, error) {
 	if l.MemoryBytes == 0 {
 		l.MemoryBytes = g.memory
 	}
+	if l.CPUs > 0 && g.plan.version == 2 && g.holds("cpu") {
+		if err := handDown(g.plan.dirs["cpu"], "cpu"); err != nil {
+			return nil, err
+		}
+	}
 	one := &group{of: g, name: groupPrefix + callID(), limits: l}
 	for _, c := range wanted {
+		if c == "cpu" && l.CPUs == 0 && g.plan.version == 1 {
+			continue // a group of its own would only make the call wait for its turn
+		}
 		if base := g.plan.dirs[c]; base != "" && !slices.Contains(one.dirs, filepath.Join(base, one.name)) {
 			if err := one.add(filepath.Join(base, one.name)); err != nil {
 				one.close()

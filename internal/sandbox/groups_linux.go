@@ -16,7 +16,7 @@ import (
 type groupPlan struct {
 	version int               // 2, 1, or 0: none
 	dirs    map[string]string // controller → the folder in which a call's group is made; one and the same with version 2
-	enable  []string          // version 2: controllers that have to be handed down to children first
+	enable  []string          // version 2: of memory and pids, those that have to be handed down to children first
 	leaf    string            // version 2: where the host's own process has to move before that; empty when it may stay
 	why     string            // what lacks, in words
 }
@@ -152,7 +152,7 @@ func planUnified(mounts []cgroupMount, own map[string]string, pid int) groupPlan
 			continue
 		}
 		plan.dirs[c] = dir
-		if !slices.Contains(down, c) {
+		if c != "cpu" && !slices.Contains(down, c) { // that one only for calls that need it
 			plan.enable = append(plan.enable, c)
 		}
 	}
