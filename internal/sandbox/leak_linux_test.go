@@ -136,7 +136,7 @@ func (r *room) belongings() belongings {
 
 // Two hundred runs of all kinds, in twenty of which the host is killed, leave nothing: no process, mount, file, descriptor, goroutine,
 // socket and control group.
-func TestBoxLeavesNothingBehindInTwoHundredRuns(t *testing.T) {
+func TestInvariant08_TwoHundredRunsLeaveNothingBehind(t *testing.T) {
 	r := newRoom(t)
 	t.Setenv("TMPDIR", t.TempDir()) // others use the machine's own
 	r.repository()
@@ -204,5 +204,36 @@ func (r *room) settled(before belongings) belongings {
 			return after
 		case <-tick.C: // the end of a thread gives no signal
 		}
+	}
+}
+
+// A host can be killed at any moment, so a shadow must never be seen without the mark by which the next box knows it.
+func TestAShadowHasItsMarkBeforeItsName(t *testing.T) {
+	root := t.TempDir()
+	sh := shadow{root: root, path: filepath.Join(root, ".mcp.json")}
+	done, seen := make(chan struct{}), make(chan int)
+	go func() {
+		bad := 0
+		for {
+			select {
+			case <-done:
+				seen <- bad
+				return
+			default:
+			}
+			if info, err := os.Lstat(sh.path); err == nil && !IsShadow(info) {
+				bad++
+			}
+		}
+	}()
+	for range 1500 {
+		if err := makeShadow(sh); err != nil {
+			t.Fatal(err)
+		}
+		dropShadow(sh)
+	}
+	close(done)
+	if bad := <-seen; bad > 0 {
+		t.Errorf("seen %d times without its mark", bad)
 	}
 }
