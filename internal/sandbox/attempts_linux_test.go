@@ -201,14 +201,14 @@ func TestAttemptS36ForkBomb(t *testing.T) {
 	r.policy.Limits.Processes = 64
 	r.policy.Limits.Wall = 2 * time.Second
 	start := time.Now()
-	res := r.bash("bomb() { : "+r.id+"; bomb | bomb & }; bomb; sleep 60")
+	res := r.bash("bomb() { : " + r.id + "; bomb | bomb & }; bomb; sleep 60")
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("the host answered after %v", d)
 	}
 	if !strings.Contains(string(res.Output), "fork") {
 		t.Errorf("the limit did not show:\n%.300s", res.Output)
 	}
-	if n := countProcesses("bomb() { : "+r.id); n != 0 {
+	if n := countProcesses("bomb() { : " + r.id); n != 0 {
 		t.Errorf("%d processes of the bomb are left", n)
 	}
 }
