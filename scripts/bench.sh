@@ -32,6 +32,7 @@ bench ./internal/cli '^BenchmarkTurnGap$' 3x
 bench ./internal/run '^BenchmarkTurn$' 1x
 bench ./internal/flow '^BenchmarkTenThousandParked$' 1x
 bench ./internal/store/sqlite '^Benchmark(Open|Wake)$' 300x
+REASONIX_BENCH=full bench ./internal/workspace '^BenchmarkClone$' 3x
 bench ./internal/permission '^Benchmark(TypicalLine|HostileLines)$' 200x
 bench ./internal/sandbox '^Benchmark(BoxedOverPlain|BoxedTrue|BoxedTrueUnderAnAccount|PlainBwrapTrue|PlainTrue)$' 100x
 
@@ -62,6 +63,7 @@ Made $(date -u '+%Y-%m-%d %H:%M UTC') at commit $commit with $(go env GOVERSION)
 | turn gap with a shell call / a boxed \`true\` alone | $(ratio "$(value TurnGap/shell ms-shell-p50)" "$(ms BoxedTrue)") |
 | boxed \`true\` / plain bwrap with the same flags, by turns (medians; the goal is 1.3) | $(value BoxedOverPlain ratio) |
 | boxed \`true\` / plain \`true\` | $(ratio "$(ms BoxedTrue)" "$(ms PlainTrue)") |
+| clone of a repository with 50,000 files and 20,000 commits / \`git worktree add\` of it | $(ratio "$(ms Clone/clone)" "$(ms 'Clone/worktree_add')") |
 | gap at turn 1000 / gap at turn 10 (model in memory) | $(ratio "$(value Turn/1000 µs/gap)" "$(value Turn/10 µs/gap)") |
 
 | sizes and single steps | |
@@ -73,6 +75,7 @@ Made $(date -u '+%Y-%m-%d %H:%M UTC') at commit $commit with $(go env GOVERSION)
 | goroutines of that host | $(value TenThousandParked goroutines-of-the-host) |
 | requests made durable, one after the other | $(awk -v v="$(value Open tasks/s)" 'BEGIN { printf "%.0f", v }') per second |
 | a request in the state to the start of its attempt | $(value Wake ms/wake) ms |
+| state of 50,000 files, first in a process / later | $(ms 'Clone/first_state') / $(ms 'Clone/next_state') ms |
 | a typical shell line judged by the rules | $(us TypicalLine) µs |
 | the worst of the hostile 8 KiB lines | $worst |
 | \`true\` in the box | $(ms BoxedTrue) ms |

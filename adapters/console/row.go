@@ -79,7 +79,7 @@ func plainValue(raw json.RawMessage) string {
 }
 
 // telling are the arguments that say most about a call, best first.
-var telling = []string{"command", "path", "file_path", "pattern", "from", "question", "query", "url"}
+var telling = []string{"command", "step", "path", "file_path", "pattern", "from", "question", "query", "url"}
 
 func summary(args []chat.Field, text string) string {
 	for _, name := range telling {

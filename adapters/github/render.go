@@ -236,7 +236,7 @@ func answers(m chat.Message) string {
 		case b.Choice == "approve-changes":
 			words = "/approve " + m.AskID + " YOUR CHANGES"
 		case b.Choice == "reject":
-			words = "/deny " + m.AskID + " YOUR REASON"
+			words = "/deny " + m.AskID
 		case b.Choice == "approve":
 			words = "/approve " + m.AskID
 		case b.Input:
@@ -246,7 +246,11 @@ func answers(m chat.Message) string {
 		case b.Choice == "deny":
 			words = "/deny " + m.AskID
 		}
-		lines = append(lines, "- "+oneLine(b.Label)+": "+span(words))
+		line := "- " + oneLine(b.Label) + ": " + span(words)
+		if b.Optional {
+			line += ", and what to do instead behind it, if you like"
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }

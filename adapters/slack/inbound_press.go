@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,9 @@ type buttonValue struct {
 	Ask    string `json:"ask"`
 	Choice string `json:"choice"`
 	Input  bool   `json:"input,omitempty"`
+	// Optional: the text may be left empty; Label then says what sending means.
+	Optional bool   `json:"optional,omitempty"`
+	Label    string `json:"label,omitempty"`
 	// set in a modal only: where the button stood
 	Channel string `json:"channel,omitempty"`
 	Thread  string `json:"thread,omitempty"`
@@ -77,6 +81,14 @@ func (in *inbound) pressed(w http.ResponseWriter, r *http.Request, cb slack.Inte
 	return nil
 }
 
+// optionalLabel is the button's own words, for the field that may stay empty.
+func optionalLabel(b chat.Button) string {
+	if !b.Optional {
+		return ""
+	}
+	return clip(chat.Visible(b.Label), 100)
+}
+
 func decodeButton(value string) (buttonValue, bool) {
 	var v buttonValue
 	if err := json.Unmarshal([]byte(value), &v); err != nil {
@@ -108,10 +120,14 @@ func (in *inbound) openAnswer(w http.ResponseWriter, r *http.Request, cb slack.I
 	}
 	input := slack.NewPlainTextInputBlockElement(nil, answerInput)
 	input.Multiline, input.MaxLength = true, 3000
+	field := slack.NewInputBlock(answerBlock, plainObject("Answer"), nil, input)
+	if v.Optional { // sending it empty is an answer too, so the field says what is sent
+		field.Optional, field.Label = true, plainObject(clip(cmp.Or(v.Label, "Answer"), 150))
+	}
 	view := slack.ModalViewRequest{
 		Type: slack.VTModal, CallbackID: answerModal, PrivateMetadata: string(meta),
 		Title: plainObject("Your answer"), Submit: plainObject("Send"), Close: plainObject("Cancel"),
-		Blocks: slack.Blocks{BlockSet: []slack.Block{slack.NewInputBlock(answerBlock, plainObject("Answer"), nil, input)}},
+		Blocks: slack.Blocks{BlockSet: []slack.Block{field}},
 	}
 	if _, err := in.api.OpenViewContext(r.Context(), cb.TriggerID, view); err != nil {
 		in.host.Log.Warn("slack answer field could not be opened", "connection", in.name, "err", err)
@@ -133,7 +149,7 @@ func (in *inbound) submitted(w http.ResponseWriter, r *http.Request, cb slack.In
 	if cb.View.State != nil {
 		text = strings.TrimSpace(cb.View.State.Values[answerBlock][answerInput].Value)
 	}
-	if text == "" {
+	if text == "" && !v.Optional {
 		return respondJSON(w, modalError("Write an answer first."))
 	}
 	key := strings.Join([]string{"slack", in.name, cb.Team.ID, "answer", cb.User.ID, v.Ask, cb.View.ID, cb.View.Hash}, ":")

@@ -1,6 +1,7 @@
 package slack_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/url"
 	"strings"
@@ -270,6 +271,30 @@ func TestInvariant04_PressTellsThePersonPrivately(t *testing.T) {
 	w.Fail("views.open", slackd.Fault{Error: "expired_trigger_id"})
 	w.deliver(w.Click(t, post, "Other…", "U_LEAD"))
 	w.WaitWhisper(t, "how to answer with words", func(m slackd.Whisper) bool { return strings.Contains(m.Text, "answer "+chattest.AskID) })
+}
+
+// A plan is turned down with or without a reason; the field that opens says so, and sending it empty counts.
+func TestAReasonForARejectionIsOptional(t *testing.T) {
+	w := newWorkspace(t)
+	root := w.Say("C1", "", "U1", "start")["ts"].(string)
+	place := chat.Place{Connection: "acme", Kind: "slack", Channel: "C1", Thread: root}
+	_, err := w.door.Send(t.Context(), chat.Post{Key: "ask", Place: place, Created: time.Now(), Message: chat.Message{Kind: chat.KindAsk, AskID: chattest.AskID,
+		Title: "Approve the plan?", Buttons: []chat.Button{{Label: "Reject, and say why", Choice: "reject", Input: true, Optional: true}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.deliver(w.Click(t, w.BotPosts()[0], "Reject, and say why", "U_LEAD"))
+	view := w.Views()[0]
+	shown, _ := json.Marshal(view)
+	if !strings.Contains(string(shown), `"optional":true`) || !strings.Contains(string(shown), `"text":"Reject, and say why"`) {
+		t.Errorf("the field: %s", shown)
+	}
+	if a := w.deliver(w.Submit(view, "U_LEAD", "")); strings.Contains(a.Body, "errors") {
+		t.Fatalf("an empty reason: %s", a.Body)
+	}
+	if e := w.sink.Last(t); e.Press == nil || e.Press.Choice != "reject" || e.Press.Text != "" {
+		t.Fatalf("got %+v", e)
+	}
 }
 
 func TestFilesOfAMessageInformTheTask(t *testing.T) {

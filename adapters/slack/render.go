@@ -196,7 +196,7 @@ func (r *rendered) buttons(m chat.Message) error {
 			fmt.Fprintf(&long, "%d. %s\n", i+1, label)
 			label = clip(fmt.Sprintf("%d. %s", i+1, label), labelLimit)
 		}
-		value, err := json.Marshal(buttonValue{Ask: m.AskID, Choice: b.Choice, Input: b.Input})
+		value, err := json.Marshal(buttonValue{Ask: m.AskID, Choice: b.Choice, Input: b.Input, Optional: b.Optional, Label: optionalLabel(b)})
 		if err != nil || len(value) > valueLimit {
 			return fmt.Errorf("ask %s: choice of button %d does not fit on a Slack button", m.AskID, i+1)
 		}

@@ -27,6 +27,9 @@ var errStopped = errors.New("stopped while a call ran")
 // runEffect starts a call at most once: its intent stands in the transcript, under a live lease, before it begins.
 func (l *Loop) runEffect(ctx context.Context, j *judged) error {
 	if !j.tool.ReadOnly() {
+		if l.cfg.Quiet != nil {
+			l.cfg.Quiet(ctx)
+		}
 		intent := session.Entry{Kind: session.KindIntent, CallID: j.Call.ID, Name: j.Call.Name}
 		if err := l.append(ctx, intent); err != nil {
 			return err
@@ -88,7 +91,7 @@ func (l *Loop) execute(ctx context.Context, j *judged) (e session.Entry, stopped
 		ctx = tool.WithWrites(ctx, j.decision.Writes)
 	}
 	text, err := safely(ctx, j)
-	f := session.Fact{OK: err == nil && report.ExitCode == 0, Command: command(j.args), ExitCode: report.ExitCode,
+	f := session.Fact{OK: err == nil && report.ExitCode == 0, Command: command(j.args), ExitCode: report.ExitCode, Changes: tool.ChangesWorkspace(j.tool), Live: report.Live,
 		Paths: j.paths, DurationMS: time.Since(began).Milliseconds()}
 	if report.Open {
 		f.Command = "" // started is not passed

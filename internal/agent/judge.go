@@ -120,7 +120,7 @@ func (l *Loop) judge(ctx context.Context, j *judged) {
 }
 
 func (l *Loop) gateCall(j *judged) permission.Call {
-	c := permission.Call{Tool: j.Call.Name, Args: j.args, ReadOnly: j.tool.ReadOnly(), Root: l.cfg.WorkDir}
+	c := permission.Call{Tool: j.Call.Name, Args: j.args, ReadOnly: j.tool.ReadOnly(), Root: l.cfg.WorkDir, Asked: j.pending != nil}
 	j.paths = nil
 	if p, ok := j.tool.(tool.Pather); ok {
 		j.paths = p.Paths(j.args)

@@ -21,6 +21,7 @@ type Config struct {
 	Tree        Tree   // nil: actions are not bound to a tree
 	BoxDigest   string // identifies the box policy
 	WorkDir     string // absolute workspace root
+	Place       string // names WorkDir in digests, so that a workspace that moved is the same; empty: WorkDir
 	Temperature float64
 	MaxTokens   int // per model call, 0: the vendor's default
 	MaxSteps    int // model calls of this Loop, 0: no limit
@@ -35,6 +36,8 @@ type Config struct {
 	Ended       func() Stop                                // asked at every turn boundary; not empty: the loop stops with it
 	OnEntry     func(session.Entry)                        // sees every entry, loaded and appended, in order
 	Unasked     string                                     // what the model hears when it asks a question that nobody will answer; empty: questions wait
+	Boundary    func(ctx context.Context, changed bool)    // before each model call; changed: calls with effects ran since the last one. May be nil
+	Quiet       func(ctx context.Context)                  // before a call with effects starts: waits for what Boundary started. May be nil
 	After       func(ctx context.Context, call Ran) string // what the user's hooks say to a call that ran; empty: nothing. Nil: none
 }
 
@@ -65,6 +68,7 @@ type Loop struct {
 	queue    []Steer         // appended at the next turn boundary
 	answers  []Answer
 	effects  int // calls with effects that ran: what was judged before is judged again
+	kept     int // effects at the last boundary; -1: an earlier attempt may have left some behind
 	stumbles int // turns in a row without anything usable
 
 	out     Outcome
@@ -89,6 +93,9 @@ func Open(ctx context.Context, cfg Config) (*Loop, error) {
 	l := &Loop{cfg: cfg, schemas: cfg.Tools.Schemas(), ids: map[string]bool{}, keys: map[string]bool{}}
 	for _, e := range entries {
 		l.see(e)
+		if e.Kind == session.KindIntent {
+			l.kept = -1
+		}
 	}
 	return l, nil
 }
@@ -135,6 +142,10 @@ func (l *Loop) step(ctx context.Context) (Stop, error) {
 	}
 	if l.cfg.Draining != nil && l.cfg.Draining() {
 		return StopDrained, nil
+	}
+	if l.cfg.Boundary != nil {
+		l.cfg.Boundary(ctx, l.effects != l.kept)
+		l.kept = l.effects
 	}
 	return l.turn(ctx)
 }

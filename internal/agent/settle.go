@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -72,11 +73,11 @@ func (l *Loop) answerFor(ctx context.Context, j *judged) error {
 	case fateFail:
 		e = l.result(j.Call, j.failure, session.Fact{})
 	case fateRefuse:
-		e = l.result(j.Call, blockedText(j.decision), session.Fact{Refused: true})
+		e = l.result(j.Call, blockedText(j.decision), session.Fact{Refused: true, Command: command(j.args), Paths: j.paths})
 	case fateDenied:
-		e = l.result(j.Call, deniedText(*j.answer), session.Fact{Refused: true, Digest: j.answer.Digest})
+		e = l.result(j.Call, deniedText(*j.answer), session.Fact{Refused: true, Digest: j.answer.Digest, Command: command(j.args), Paths: j.paths})
 	case fateReply:
-		e = l.result(j.Call, replyText(j.question.Kind, *j.answer), session.Fact{OK: j.answer.Choice != "deny" && j.answer.Choice != "reject", Refused: j.answer.Choice == "deny"})
+		e = l.result(j.Call, replyText(j.question.Kind, *j.answer), replyFact(j.question.Kind, *j.answer))
 	}
 	if err := l.append(ctx, e); err != nil {
 		return err
@@ -133,6 +134,15 @@ func replyText(kind string, a Answer) string {
 		return join("The plan is approved by "+a.By+" with changes:", text)
 	}
 	return join("The plan is rejected by "+a.By+". Change it and present it again.", text)
+}
+
+// replyFact: who approved a plan stands in the receipt, as with any other approval.
+func replyFact(kind string, a Answer) session.Fact {
+	f := session.Fact{OK: a.Choice != "deny" && a.Choice != "reject", Refused: a.Choice == "deny"}
+	if kind == "plan" && f.OK {
+		f.Approved, f.Digest = a.By, a.Digest
+	}
+	return f
 }
 
 func join(head, text string) string {
@@ -216,7 +226,7 @@ func (l *Loop) drifted(j *judged, tree TreeState) bool {
 }
 
 func (l *Loop) digest(j *judged, tree TreeState) (string, error) {
-	a := Action{Tool: j.Call.Name, Args: j.args, WorkDir: l.cfg.WorkDir}
+	a := Action{Tool: j.Call.Name, Args: j.args, WorkDir: cmp.Or(l.cfg.Place, l.cfg.WorkDir)}
 	if j.question == nil { // a question acts on nothing
 		a.Tree, a.Base, a.Head = tree.Hash, tree.Base, tree.Head
 		a.Gate, a.Box = l.cfg.Gate.Digest(), l.cfg.BoxDigest

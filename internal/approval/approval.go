@@ -72,6 +72,7 @@ type Choice struct {
 	Input    bool   `json:"input,omitempty"`    // takes free text
 	Optional bool   `json:"optional,omitempty"` // with Input: the text may be left out
 	Grant    string `json:"grant,omitempty"`    // rule that the choice adds, e.g. Bash(go test:*)
+	Admin    bool   `json:"admin,omitempty"`    // only an administrator may choose it
 	Consent  bool   `json:"consent,omitempty"`  // needs the quorum; a refusal by one is enough
 }
 

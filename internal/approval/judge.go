@@ -29,6 +29,9 @@ func Judge(a Ask, by Presser, p chat.Press, now time.Time) Verdict {
 	if !ok {
 		return Verdict{Kind: BadChoice, Ask: a, Reason: fmt.Sprintf("%q is no answer to this request. Answer with one of: %s.", p.Choice, a.choiceList())}
 	}
+	if c.Admin && by.Role != "admin" {
+		return Verdict{Kind: NotAllowed, Ask: a, Reason: fmt.Sprintf("%q is for administrators: it counts for everybody on this host. %s may answer this request in every other way.", c.Label, by.Person)}
+	}
 	if c.Input && !c.Optional && strings.TrimSpace(p.Text) == "" {
 		return Verdict{Kind: BadChoice, Ask: a, Reason: fmt.Sprintf("%q needs a text. Write your answer and send it again.", c.Label)}
 	}

@@ -48,6 +48,8 @@ type Button struct {
 	Choice string `json:"choice"`
 	Style  string `json:"style,omitempty"` // "", primary, danger
 	Input  bool   `json:"input,omitempty"` // opens a free-text field
+	// Optional: with Input, the text may be left empty.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Ref is a platform's reference to a post.

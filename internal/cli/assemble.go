@@ -101,6 +101,7 @@ func (a *app) furnish(ctx context.Context, h *house, env config.Env) error {
 	opt.Notice = shop.notice()
 	opt.Checks = func(ctx context.Context) []chat.HealthItem { return a.commonHealth(ctx, h.cfg, env) }
 	h.flow = flow.New(opt)
+	shop.keeper = newKeeper(h.cfg, shop.spaces, h.flow)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"reasonix/internal/config"
 	"reasonix/internal/sandbox"
+	"reasonix/internal/tui"
 )
 
 // Exit codes. `reasonix help exit-codes` prints this table.
@@ -97,7 +98,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "reasonix",
 		Short:         "A host for unattended coding work",
-		Long:          "reasonix runs coding work that people ask for where they are: a chat, a comment, a schedule, a page — or this terminal.",
+		Long:          "reasonix runs coding work that people ask for where they are: a chat, a comment, a schedule, a page — or this terminal.\n\nWithout a subcommand, at a terminal, it begins `reasonix chat` in this folder.",
 		Version:       a.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -107,11 +108,16 @@ func (a *app) root() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if in, ok := a.in.(*os.File); ok && tui.IsTerminal(in, os.Stdout, a.getenv) {
+				return a.chat(c.Context(), chatFlags{runFlags: runFlags{dir: "."}}, "")
+			}
+			return c.Help()
+		},
 	}
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default: ~/.reasonix/config.toml)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(a.runCommand(), a.setupCommand(), a.doctorCommand(), a.botCommand(), a.permissionCommand(), a.demoCommand(), exitCodesTopic())
+	root.AddCommand(a.chatCommand(), a.runCommand(), a.setupCommand(), a.doctorCommand(), a.botCommand(), a.permissionCommand(), a.demoCommand(), exitCodesTopic())
 	return root
 }
 

@@ -93,3 +93,83 @@ func TestAGrantIsListedAndRevokedFromTheCommandLine(t *testing.T) {
 	w.comment("dev", "/reasonix fix count once more")
 	w.eventually("it is asked again", func() bool { return w.askID() != first })
 }
+
+// nextAsk waits for an ask that is none of those seen before.
+func (w *world) nextAsk(seen map[string]bool) string {
+	w.t.Helper()
+	id := ""
+	w.eventually("another ask is posted", func() bool {
+		for _, c := range w.github.BotComments() {
+			if m := askIn.FindString(c.Body); m != "" && !seen[m] {
+				id = m
+			}
+		}
+		return id != ""
+	})
+	seen[id] = true
+	return id
+}
+
+// worker pursues a goal with four commands, says that it is blocked, and completes it with what a person answers.
+func worker(effects *string) modeld.Brain {
+	return func(r modeld.Request) modeld.Turn {
+		done, said := 0, ""
+		for _, m := range r.Messages {
+			switch m.Role {
+			case "tool":
+				done++
+			case "user":
+				said = m.Text()
+			}
+		}
+		command := func(name string) modeld.Turn {
+			return modeld.Turn{Calls: []modeld.Call{{Name: "bash", Args: map[string]any{"command": "echo " + name + " >> " + *effects + "/runs"}}}}
+		}
+		report := func(args map[string]any) modeld.Turn {
+			return modeld.Turn{Calls: []modeld.Call{{Name: "update_goal", Args: args}}}
+		}
+		switch {
+		case done < 2:
+			return command("same")
+		case done < 4:
+			return command([]string{"third", "fourth"}[done-2])
+		case strings.Contains(said, "blue"):
+			return report(map[string]any{"status": "complete", "summary": "All four ran; the colour is blue."})
+		}
+		return report(map[string]any{"status": "blocked", "reason": "Which colour?"})
+	}
+}
+
+// TestGoalGrantPostureAndBudgetHoldAcrossKillMinusNine: one goal, and the host dies at each of its questions.
+func TestGoalGrantPostureAndBudgetHoldAcrossKillMinusNine(t *testing.T) {
+	effects := ""
+	w := newWorld(t, worker(&effects), func(w *world) {
+		w.posture, w.mode, effects = "ask", "goal", w.effects
+		w.publish = "budget = { steps = 3 }\npublish = { pr = false }"
+	})
+	seen := map[string]bool{}
+	again := func() string {
+		id := w.nextAsk(seen)
+		w.kill()
+		w.start()
+		return id
+	}
+	w.comment("dev", "/reasonix fix run all four\nConstraints: in order")
+	w.comment("lead", "/answer "+again()+" allow-session") // the line runs a second time without being asked about
+	third := again()
+	if w.runs() != 2 {
+		t.Fatalf("%d commands ran after the grant for the task", w.runs())
+	}
+	w.comment("boss", "/posture auto")
+	w.comment("lead", "/approve "+third)
+	w.comment("lead", "/answer "+again()+" raise") // three model calls were the limit
+	w.comment("lead", "/answer "+again()+" blue")  // blocked; the fourth command ran under the posture that the administrator set
+	w.eventually("the result", func() bool { return w.said("the colour is blue") == 1 })
+	if w.runs() != 4 || len(seen) != 4 {
+		t.Errorf("%d commands ran, %d questions were asked", w.runs(), len(seen))
+	}
+	out, _ := w.cli("bot", "tasks", "--json")
+	if !strings.Contains(out, `"Posture": "auto"`) || !strings.Contains(out, `"Mode": "goal"`) {
+		t.Errorf("tasks: %s", out)
+	}
+}

@@ -205,6 +205,7 @@ func (a *app) botHealth(ctx context.Context, cfg config.Config, env config.Env) 
 	} else {
 		items = append(items, chat.HealthItem{Name: "routes", OK: true, Text: fmt.Sprintf("%d, each with people who can be reached or headless", len(cfg.Routes))})
 	}
+	items = append(items, a.spaceHealth(ctx, cfg, h))
 	doors, err := a.openDoors(cfg, env, h.slots)
 	if err != nil {
 		return append(items, chat.HealthItem{Name: "connections", Text: err.Error(), Mend: "mend the block under [[connections]]"})

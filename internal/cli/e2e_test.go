@@ -60,6 +60,7 @@ type world struct {
 	publish string
 	console string
 	more    []string // of the host's environment
+	extra   string   // more of the configuration
 	process *exec.Cmd
 	log     *lockedBuffer
 	stopped chan struct{}
@@ -111,6 +112,7 @@ func newWorld(t testing.TB, brain modeld.Brain, change ...func(*world)) *world {
 	}
 	w.github.Grant("acme/api", "dev", "write")
 	w.github.Grant("acme/api", "lead", "write")
+	w.github.Grant("acme/api", "boss", "admin")
 	w.addr = freeAddr(t)
 	w.configure()
 	w.start()
@@ -161,6 +163,10 @@ name = "dev"
 role = "user"
 github = "dev"
 slack = "UDEV"
+[[people]]
+name = "boss"
+role = "admin"
+github = "boss"
 [[repos]]
 name = "api"
 url = %[5]q
@@ -196,7 +202,7 @@ posture = %[9]q
 mode = %[12]q
 repo = "api"
 asks = { approvers = ["lead"] }
-`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish, cmp.Or(w.allow, `["Edit"]`), cmp.Or(w.mode, "run"), w.console)
+%[14]s`, w.model.URL, w.effects, w.home, w.addr, w.repo, w.github.URL, w.github.Bot, w.slack.URL, w.posture, w.publish, cmp.Or(w.allow, `["Edit"]`), cmp.Or(w.mode, "run"), w.console, w.extra)
 	if err := os.WriteFile(filepath.Join(w.home, "config.toml"), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
@@ -298,7 +304,7 @@ func (w *world) runs() int {
 	return strings.Count(string(data), "\n")
 }
 
-var askIn = regexp.MustCompile(`ask_[a-z2-7]{16,40}`)
+var askIn = regexp.MustCompile(`\bask_[a-z2-7]{16,40}`) // not the end of a task's id
 
 func (w *world) askID() string {
 	w.t.Helper()

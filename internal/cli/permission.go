@@ -2,16 +2,20 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"reasonix/internal/config"
+	"reasonix/internal/evidence"
 	"reasonix/internal/flow"
 	"reasonix/internal/permission"
 	"reasonix/internal/tool"
@@ -87,7 +91,8 @@ func (a *app) printDecision(d permission.Decision) {
 
 // builtins are all built-in tools, for looking at and never for calling.
 func builtins() (*tool.Registry, error) {
-	return tool.NewRegistry(tool.Builtins(tool.Env{Files: describedFiles{}, Shell: noShell{}, Note: func(string, json.RawMessage) {}})...)
+	all := tool.Builtins(tool.Env{Files: describedFiles{}, Shell: noShell{}, Note: func(string, json.RawMessage) {}})
+	return tool.NewRegistry(append(all, evidence.NewStep(evidence.StepPorts{}))...)
 }
 
 // describedFiles stands in where tools are only described and never called.
@@ -216,23 +221,62 @@ func (a *app) hostHasState() bool {
 
 func (a *app) permissionRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke GRANT", Short: "Take a grant back, by its number in `permission list`", Args: exactly(1, "the number of a grant"),
+		Use: "revoke GRANT|RULE", Short: "Take back a grant, by its number in `permission list`, or an allow rule, by its text",
+		Long: `revoke takes a number from ` + "`permission list`" + ` and ends that grant of the host, or the text of a rule and takes it out of [permissions].allow of
+reasonix.toml here and of your own configuration; the rest of the files stays as it is. For a folder that was opened for writing, give its path.`,
+		Args: exactly(1, "the number of a grant, or the text of a rule"),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
-				return usageError{fmt.Errorf("%q is no number of a grant", args[0])}
+				return a.revokeRule(c.Context(), args[0])
 			}
-			return a.withDesk(c.Context(), func(h *flow.Host) error {
-				err := h.Ledger.RevokeGrant(c.Context(), id)
-				if errors.Is(err, flow.ErrUnknown) {
-					return fmt.Errorf("there is no grant %d; `reasonix permission list` shows them", id)
-				}
-				if err != nil {
-					return err
-				}
-				fmt.Fprintln(a.out, "Revoked. It counts from the next turn on, in running tasks too.")
-				return nil
-			})
+			return a.revokeGrant(c.Context(), id)
 		},
 	}
+}
+
+func (a *app) revokeGrant(ctx context.Context, id int64) error {
+	return a.withDesk(ctx, func(h *flow.Host) error {
+		err := h.Ledger.RevokeGrant(ctx, id)
+		if errors.Is(err, flow.ErrUnknown) {
+			return fmt.Errorf("there is no grant %d; `reasonix permission list` shows them", id)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(a.out, "Revoked. It counts from the next turn on, in running tasks too.")
+		return nil
+	})
+}
+
+// revokeRule takes a rule, or a folder that may be written, out of every file that holds it.
+func (a *app) revokeRule(ctx context.Context, text string) error {
+	user, _, err := a.paths()
+	if err != nil {
+		return err
+	}
+	home := filepath.Dir(user)
+	if a.configPath != "" {
+		user = a.configPath
+	}
+	list := config.AllowRules
+	if filepath.IsAbs(text) {
+		list = config.WriteDirs
+	}
+	found := false
+	for _, file := range []string{"reasonix.toml", user} {
+		err := a.editor(home).Remove(ctx, list, file, text)
+		if errors.Is(err, config.ErrAbsent) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		found = true
+		fmt.Fprintf(a.out, "Taken out of %s: %s\n", file, text)
+	}
+	if !found {
+		return fmt.Errorf("no file allows %s; `reasonix permission list` shows the rules with their files", text)
+	}
+	return nil
 }

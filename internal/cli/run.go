@@ -9,14 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"reasonix/internal/agent"
+	"reasonix/internal/budget"
 	"reasonix/internal/config"
 	"reasonix/internal/goal"
+	"reasonix/internal/permission"
 	"reasonix/internal/provider"
 	"reasonix/internal/redact"
 	"reasonix/internal/run"
@@ -31,6 +32,7 @@ type runFlags struct {
 	auto     bool
 	model    string
 	maxSteps int
+	budget   string
 	dir      string
 	last     bool
 	resume   string
@@ -72,6 +74,7 @@ A prompt of "-" is read from standard input. ` + "`reasonix help exit-codes`" + 
 	c.Flags().BoolVarP(&f.auto, "auto", "y", false, "the same as --permission-mode auto")
 	c.Flags().StringVar(&f.model, "model", "", "provider, model or provider/model (default: default_model)")
 	c.Flags().IntVar(&f.maxSteps, "max-steps", 0, "most model calls, 0 = no limit")
+	c.Flags().StringVar(&f.budget, "budget", "", budgetHelp)
 	c.Flags().StringVar(&f.dir, "dir", ".", "folder to work in")
 	c.Flags().StringArrayVar(&f.addDirs, "add-dir", nil, "another folder that may be written, beside [sandbox].allow_write; may be repeated")
 	c.Flags().BoolVar(&f.last, "continue", false, "go on with the last session of this folder")
@@ -92,6 +95,7 @@ type result struct {
 	TotalCost  float64        `json:"total_cost"`
 	Currency   string         `json:"currency"`
 	Usage      provider.Usage `json:"usage"`
+	HostFacts  []string       `json:"host_facts,omitempty"` // what the host saw, beside the model's word
 
 	plan bool // it ended on a plan
 }
@@ -181,9 +185,16 @@ func (a *app) tell(ctx context.Context, f runFlags, r result, err error) error {
 			return merr
 		}
 		fmt.Fprintln(a.out, string(data))
-	} else if code != ExitDone {
+		return exitWith(code)
+	}
+	a.noteFacts(r)
+	if code != ExitDone {
 		fmt.Fprintf(a.errs, "\nreasonix: %s\n", endText(r))
 	}
+	return exitWith(code)
+}
+
+func exitWith(code int) error {
 	if code == ExitDone {
 		return nil
 	}
@@ -225,12 +236,9 @@ func endText(r result) string {
 // runOnce assembles and drives one run; the result is filled as far as it got.
 func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, error) {
 	var r result
-	dir, err := filepath.Abs(f.dir)
+	dir, err := folder(f.dir)
 	if err != nil {
 		return r, err
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return r, fmt.Errorf("--dir %s is not a folder", f.dir)
 	}
 	cfg, env, err := a.settings(filepath.Join(dir, "reasonix.toml"))
 	if err != nil {
@@ -251,20 +259,34 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 	}
 	defer log.Close()
 	r.SessionID = log.ID()
-	spec, cleanup, err := a.terminalSpec(ctx, cfg, log, dir, f)
+	st, err := a.openStation(ctx, cfg, dir)
 	if err != nil {
 		return r, err
 	}
-	defer cleanup()
-	spec.Provider, spec.Redact = model.provider, secrets.String
+	defer st.Close()
+	spec, err := st.equip(ctx, equipment{log: log, surface: permission.Headless, standing: run.NewStanding(f.posture, f.plan)})
+	if err != nil {
+		return r, err
+	}
+	spec.Mode, spec.MaxSteps = f.mode(), f.maxSteps
+	limits, err := f.limits(cfg, f.goal)
+	if err != nil {
+		return r, err
+	}
+	if limits != (budget.Limits{}) {
+		spec.Meter = budget.NewMeter(budget.MeterConfig{Limits: limits, Price: model.price(), Now: time.Now})
+	}
+	spec.Provider, spec.MaxTokens, spec.Redact = model.provider, model.entry.MaxTokens, secrets.String
+	spec.LiveRedact = func() agent.TextFilter { return secrets.Stream() }
 	spec.Prompt, spec.PromptKey = prompt, task.NewID("prompt")
-	shown := &terminal{app: a, quiet: f.format == "json", stream: secrets}
+	shown := &terminal{app: a, quiet: f.format == "json"}
 	spec.Observe = shown.observe
 	out, err := run.Drive(ctx, spec)
 	shown.flush()
 	r.NumTurns, r.Usage, r.Result = out.Steps, out.Usage, secrets.String(out.Text)
 	price := model.price()
 	r.TotalCost, r.Currency = float64(price.Cost(out.Usage))/1e6, price.Currency
+	r.HostFacts = hostFacts(ctx, log, spec.PromptKey, secrets)
 	if errors.Is(err, run.ErrBlockedRequest) {
 		r.Subtype, r.Result = "refused", secrets.String(err.Error())
 		fmt.Fprintln(a.errs, "reasonix:", r.Result)
@@ -282,6 +304,32 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 		}
 	}
 	return r, nil
+}
+
+// folder is the absolute path of --dir.
+func folder(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("--dir %s is not a folder", dir)
+	}
+	return abs, nil
+}
+
+const budgetHelp = `limits of a request, instead of those in [agent]: tokens=200000 cost="5 USD" steps=50 time=30m, or off`
+
+// limits are those of the command line, else those of the configuration.
+func (f runFlags) limits(cfg config.Config, inGoal bool) (budget.Limits, error) {
+	if f.budget == "" {
+		return cfg.Agent.Limits(inGoal)
+	}
+	l, err := budget.ParseLimits(f.budget)
+	if err != nil {
+		return l, usageError{fmt.Errorf("--budget: %w", err)}
+	}
+	return l, nil
 }
 
 // addedDirs checks --add-dir and gives the real folders.
@@ -363,54 +411,4 @@ func (a *app) openSession(dir string, f runFlags) (*session.File, error) {
 // folderName is a readable, unique name for a folder's sessions.
 func folderName(dir string) string {
 	return filepath.Base(dir) + "-" + shortHash(dir)
-}
-
-// terminal shows a run to the person who started it: the model's text on standard output, what it does on standard error.
-type terminal struct {
-	*app
-	quiet  bool
-	stream *redact.Redactor
-	mu     sync.Mutex
-	inText bool
-}
-
-func (t *terminal) observe(o agent.Observation) {
-	if t.quiet {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch o.Kind {
-	case "text":
-		fmt.Fprint(t.out, visible(o.Text))
-		t.inText = true
-	case "call":
-		t.breakLine()
-		fmt.Fprintf(t.errs, "• %s %s\n", o.Tool, visible(oneLine(o.Text)))
-	case "result":
-		if !o.OK {
-			fmt.Fprintf(t.errs, "  %s\n", visible(oneLine(o.Text)))
-		}
-	}
-}
-
-func (t *terminal) breakLine() {
-	if t.inText {
-		fmt.Fprintln(t.out)
-		t.inText = false
-	}
-}
-
-func (t *terminal) flush() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.breakLine()
-}
-
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 160 {
-		return string(r[:159]) + "…"
-	}
-	return s
 }

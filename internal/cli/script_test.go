@@ -61,6 +61,9 @@ func code(ts *testscript.TestScript, _ bool, args []string) {
 
 // scripted is a model whose turn depends on the request's first words and on what the tools returned.
 func scripted(r modeld.Request) modeld.Turn {
+	if strings.Contains(allPrompts(r), "chat: ") {
+		return talker(r)
+	}
 	results := r.Results()
 	prompt := lastPrompt(r)
 	has := func(s string) bool { return strings.Contains(prompt, s) }
@@ -74,6 +77,8 @@ func scripted(r modeld.Request) modeld.Turn {
 		return call("bash", map[string]any{"command": "touch sneaked.txt"})
 	case has("plan it"):
 		return call("exit_plan_mode", map[string]any{"plan": "Step one: write new.txt. " + strings.Join(results, " ")})
+	case has("get stuck"), has("You reported blocked"):
+		return call("update_goal", map[string]any{"status": "blocked", "reason": []string{"No key!", "no  key", "NO KEY."}[answered(r)%3]})
 	case has("reach it") && len(results) == 0:
 		return call("update_goal", map[string]any{"status": "complete", "summary": "It is reached."})
 	case len(results) > 0:
@@ -90,6 +95,26 @@ func scripted(r modeld.Request) modeld.Turn {
 		return call("ls", map[string]any{"path": "."})
 	}
 	return modeld.Turn{Text: "Hello from the model."}
+}
+
+func allPrompts(r modeld.Request) string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		if m.Role == "user" {
+			b.WriteString(m.Text())
+		}
+	}
+	return b.String()
+}
+
+// answered counts the results in the conversation.
+func answered(r modeld.Request) (n int) {
+	for _, m := range r.Messages {
+		if m.Role == "tool" {
+			n++
+		}
+	}
+	return n
 }
 
 func lastPrompt(r modeld.Request) string {

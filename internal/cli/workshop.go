@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"reasonix/internal/budget"
 	"reasonix/internal/chat"
@@ -24,7 +25,6 @@ import (
 	"reasonix/internal/run"
 	"reasonix/internal/sandbox"
 	"reasonix/internal/task"
-	"reasonix/internal/tool"
 	"reasonix/internal/workspace"
 )
 
@@ -39,6 +39,7 @@ type workshop struct {
 	data   string // where workspaces and mirrors live
 	home   string // of the configuration and the saved keys
 	model  func(ref string) (model, error)
+	keeper keeper // what the tasks need, and the quotas
 
 	mu     sync.Mutex
 	models map[string]model
@@ -68,7 +69,11 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	if w.shell, err = shellChoice(h.cfg).Find(w.box != nil, []string{data}); err != nil {
 		return nil, err
 	}
-	w.spaces, err = workspace.Open(data, workspace.Options{Box: w.box, Scan: scanWith(secrets)})
+	w.spaces, err = workspace.Open(data, workspace.Options{
+		Box: w.box, SetupCache: int64(h.cfg.Bot.SetupCacheMB) << 20,
+		Warn: func(err error) { h.log.Warn("workspaces", "error", err) },
+		Scan: scanWith(secrets),
+	})
 	return w, err
 }
 
@@ -131,6 +136,9 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 	}
 	req := workspace.Request{
 		ID: t.WorkspaceID, Repo: repo.Name, URL: config.ExpandHome(repo.URL), Base: cmp.Or(t.Spec.Base, repo.Base), SHA: t.Spec.SHA, Branch: t.Branch,
+		Resume:     t.Parent != "" || t.Attempts > 1,
+		SetupFiles: repo.SetupFiles,
+		Admit:      func(ctx context.Context) error { return w.keeper.admit(ctx, t.Spec.Route) },
 		Credential: w.credential(repo),
 	}
 	if t.Spec.Publish != nil {
@@ -153,6 +161,8 @@ func (w *workshop) Prepare(ctx context.Context, t task.Task, grants []flow.Grant
 // mendRepo says what a person can do about a repository that cannot be used.
 func mendRepo(err error, repo config.Repo) error {
 	switch {
+	case errors.Is(err, workspace.ErrNoRoom):
+		return fmt.Errorf("%w. End or answer waiting tasks, or raise max_workspaces or max_workspaces_mb, then continue", err)
 	case errors.Is(err, workspace.ErrNoRepository):
 		return fmt.Errorf("%w. Check url and connection of the repository %q under [[repos]], then continue", err, repo.Name)
 	case errors.Is(err, workspace.ErrNoBase):
@@ -203,8 +213,9 @@ type bench struct {
 	repo   config.Repo
 	space  *workspace.Workspace
 	jobs   *sandbox.Jobs // nil: no box
+	turns  *workspace.Turns
 	cfg    config.Config // with the repository's tightening rules
-	files  tool.Files
+	files  *sandbox.Files
 }
 
 // open opens the file tools on the workspace and, through them, reads the repository's own rules, which can only tighten.
@@ -309,13 +320,17 @@ func networkWords(network bool) string {
 
 // Equip fills the spec: model, tools, rules, tree and box.
 func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
-	kit := run.Kit{Files: b.files, Enabled: b.cfg.Tools.Enabled}
+	kit := run.Kit{Files: b.files.While(s.Standing.Planning), Enabled: b.cfg.Tools.Enabled}
 	if b.shop.box != nil {
 		standing := s.Standing
 		now := func() sandbox.Policy { return planned(b.policy(), standing) }
 		b.jobs = b.shop.shell.Jobs(b.shop.box, now)
 		kit.Shell, kit.Background = b.shop.shell.Shell(b.shop.box, now), b.jobs
 		s.ReadOnlyBox = true
+		b.turns = workspace.NewTurns(b.space, time.Duration(b.shop.cfg.Bot.SnapshotEvery), func(err error) {
+			b.shop.log.Warn("snapshot at a turn boundary failed; the workspace itself is there", "task", b.t.ID, "error", err)
+		})
+		s.Snapshot = b.turns
 	}
 	if n := b.network(); n != nil {
 		web, err := n.Client()
@@ -341,11 +356,9 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
 	}.WithHooks(s.Hooks)
 	s.Tree, s.WorkDir, s.BlockedRepeats = b.space, b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
-	s.BoxDigest = b.space.Policy(b.extra()).Digest() // without grants: one that comes with a press is no drift
-	if b.space.Restored {
-		s.Notes = append(s.Notes, restoredNote(b.t))
-	}
-	return nil
+	s.Place = b.space.Place()
+	s.BoxDigest = b.space.BoxDigest(b.space.Policy(b.extra())) // without grants: one that comes with a press is no drift
+	return b.noteLoss(ctx, s)
 }
 
 // planned narrows a box while a plan is not approved: commands may read, and write nothing but their own temp, home and caches.
@@ -405,6 +418,9 @@ func (b *bench) Push(ctx context.Context, h workspace.Harvest, branch string) er
 
 // Close ends what runs in the background and returns the lines of it. The next attempt tells the model, from the transcript.
 func (b *bench) Close() []string {
+	if b.turns != nil {
+		b.turns.Quiet(context.Background()) // its box ends with the attempt
+	}
 	if b.jobs == nil {
 		return nil
 	}

@@ -24,17 +24,26 @@ type keeper struct {
 	spaces *workspace.Store
 	tasks  func(ctx context.Context) ([]task.Task, error)
 	keep   workspace.Keep
+	cfg    config.Config             // quotas
+	shop   func() (*workshop, error) // repositories and their credentials, for import
 }
 
 func newKeeper(cfg config.Config, spaces *workspace.Store, h *flow.Host) keeper {
-	return keeper{spaces: spaces, keep: workspace.Keep{For: time.Duration(cfg.Bot.KeepFor), Count: cfg.Bot.Keep},
+	return keeper{cfg: cfg, spaces: spaces, keep: workspace.Keep{For: time.Duration(cfg.Bot.KeepFor), Count: cfg.Bot.Keep},
 		tasks: func(ctx context.Context) ([]task.Task, error) {
 			return h.Ledger.Tasks(ctx, chat.TaskFilter{Limit: math.MaxInt32})
 		}}
 }
 
+// use is what the tasks say about a workspace.
+type use struct {
+	workspace.Use
+	Route string // of the newest task on it
+	at    time.Time
+}
+
 // uses says what the tasks need: a live one its own workspace and those of its ancestors.
-func (k keeper) uses(ctx context.Context) (map[string]workspace.Use, error) {
+func (k keeper) uses(ctx context.Context) (map[string]use, error) {
 	tasks, err := k.tasks(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the tasks: %w", err)
@@ -43,11 +52,14 @@ func (k keeper) uses(ctx context.Context) (map[string]workspace.Use, error) {
 	for _, t := range tasks {
 		byID[t.ID] = t
 	}
-	uses := map[string]workspace.Use{}
+	uses := map[string]use{}
 	for _, t := range tasks {
 		u := uses[t.WorkspaceID]
 		if t.Ended.After(u.Last) {
 			u.Last = t.Ended
+		}
+		if !t.Created.Before(u.at) {
+			u.Route, u.at = t.Spec.Route, t.Created
 		}
 		uses[t.WorkspaceID] = u
 		if t.State.Ended() {
@@ -73,7 +85,7 @@ func (k keeper) collect(ctx context.Context, dry bool) ([]workspace.Info, error)
 		return nil, err
 	}
 	var gone []workspace.Info
-	for _, i := range k.keep.Expired(all, uses, time.Now()) {
+	for _, i := range k.keep.Expired(all, plain(uses), time.Now()) {
 		if !dry {
 			if uses, err = k.uses(ctx); err != nil {
 				return gone, err
@@ -88,6 +100,14 @@ func (k keeper) collect(ctx context.Context, dry bool) ([]workspace.Info, error)
 		gone = append(gone, i)
 	}
 	return gone, nil
+}
+
+func plain(uses map[string]use) map[string]workspace.Use {
+	out := make(map[string]workspace.Use, len(uses))
+	for id, u := range uses {
+		out[id] = u.Use
+	}
+	return out
 }
 
 // keepTidy collects at the start and every hour until ctx ends.
@@ -137,6 +157,18 @@ func (a *app) workspaceCommand() *cobra.Command {
 				return nil
 			})
 		}}
+	var whole bool
+	export := &cobra.Command{Use: "export ID FILE", Short: "Write the snapshots into a new file, for another host", Args: exactly(2, "a workspace and a file"),
+		Long: "export writes the snapshots of a workspace and what is needed to go on from them on another host. The base commit comes from the " +
+			"repository's address there; --whole takes its history along, for a host that cannot reach it.",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withKeeper(c.Context(), func(k keeper) error { return a.exportWorkspace(c.Context(), k, args[0], args[1], whole) })
+		}}
+	export.Flags().BoolVar(&whole, "whole", false, "take the base's history along")
+	imports := &cobra.Command{Use: "import FILE", Short: "Take in what export wrote on another host", Args: exactly(1, "a file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withKeeper(c.Context(), func(k keeper) error { return a.importWorkspace(c.Context(), k, args[0]) })
+		}}
 	gc := &cobra.Command{Use: "gc", Short: "Remove workspaces that no task needs and that are past [bot].keep_workspaces_for or keep_workspaces", Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withKeeper(c.Context(), func(k keeper) error {
@@ -150,7 +182,7 @@ func (a *app) workspaceCommand() *cobra.Command {
 			})
 		}}
 	gc.Flags().BoolVar(&dry, "dry-run", false, "only name them")
-	c.AddCommand(list, show, restore, gc)
+	c.AddCommand(list, show, restore, export, imports, gc)
 	return c
 }
 
@@ -165,7 +197,16 @@ func (a *app) withKeeper(ctx context.Context, f func(keeper) error) error {
 		if err != nil {
 			return err
 		}
-		return f(newKeeper(h.cfg, spaces, h.flow))
+		k := newKeeper(h.cfg, spaces, h.flow)
+		k.shop = func() (*workshop, error) {
+			_, env, err := a.settings("")
+			if err != nil {
+				return nil, err
+			}
+			doors, err := a.openDoors(h.cfg, env, h.slots)
+			return &workshop{cfg: h.cfg, doors: doors, spaces: spaces, log: h.log, data: data}, err
+		}
+		return f(k)
 	})
 }
 
@@ -174,7 +215,11 @@ func mendWorkspace(err error) error {
 	case errors.Is(err, workspace.ErrUnknown):
 		return fmt.Errorf("%w; `reasonix bot workspace list` names them", err)
 	case errors.Is(err, workspace.ErrNoSnapshot):
-		return fmt.Errorf("%w: one is made when a task waits or ends", err)
+		return fmt.Errorf("%w: one is made when a turn changed something, and when a task waits or ends", err)
+	case errors.Is(err, workspace.ErrNoBase):
+		return fmt.Errorf("%w. The repository here does not have the commit that the work is based on: export with --whole", err)
+	case errors.Is(err, workspace.ErrExists):
+		return fmt.Errorf("%w; it stays as it is", err)
 	}
 	return err
 }
@@ -185,6 +230,8 @@ type workspaceView struct {
 	Repo      string    `json:"repo"`
 	Branch    string    `json:"branch"`
 	Snapshots int       `json:"snapshots"`
+	Bytes     int64     `json:"bytes"`
+	Route     string    `json:"route"`
 	Needed    bool      `json:"needed"`
 	Created   time.Time `json:"created"`
 	LastEnd   time.Time `json:"last_end,omitzero"`
@@ -195,14 +242,18 @@ func (a *app) listWorkspaces(ctx context.Context, k keeper, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	uses, err := k.uses(ctx)
+	tenants, err := k.tenants(ctx, true)
 	if err != nil {
 		return err
+	}
+	uses := map[string]workspace.Tenant{}
+	for _, t := range tenants {
+		uses[t.ID] = t
 	}
 	views := make([]workspaceView, len(all))
 	for n, i := range all {
 		u := uses[i.ID]
-		views[n] = workspaceView{ID: i.ID, Repo: i.Repo, Branch: i.Branch, Snapshots: i.Snapshots, Needed: u.Needed, Created: i.Created, LastEnd: u.Last}
+		views[n] = workspaceView{ID: i.ID, Repo: i.Repo, Branch: i.Branch, Snapshots: i.Snapshots, Bytes: u.Bytes, Route: u.Route, Needed: u.Needed, Created: i.Created, LastEnd: u.Last}
 	}
 	if asJSON {
 		return a.json(views)
@@ -212,7 +263,7 @@ func (a *app) listWorkspaces(ctx context.Context, k keeper, asJSON bool) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "WORKSPACE\tREPOSITORY\tBRANCH\tSNAPSHOTS\tNEEDED\tLAST TASK ENDED")
+	fmt.Fprintln(w, "WORKSPACE\tREPOSITORY\tROUTE\tSIZE\tSNAPSHOTS\tNEEDED\tLAST TASK ENDED")
 	for _, v := range views {
 		needed, ended := "no", "-"
 		if v.Needed {
@@ -221,9 +272,25 @@ func (a *app) listWorkspaces(ctx context.Context, k keeper, asJSON bool) error {
 		if !v.LastEnd.IsZero() {
 			ended = v.LastEnd.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", v.ID, v.Repo, v.Branch, v.Snapshots, needed, ended)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", v.ID, v.Repo, v.Route, workspace.Bytes(v.Bytes), v.Snapshots, needed, ended)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return a.listTotals(ctx, k)
+}
+
+func (a *app) listTotals(ctx context.Context, k keeper) error {
+	text, _, err := k.fullness(ctx)
+	if err != nil {
+		return err
+	}
+	mirrors, err := k.spaces.MirrorsSize(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "\nTogether: %s. Mirrors, shared by all: %s.\n", text, workspace.Bytes(mirrors))
+	return nil
 }
 
 func (a *app) showWorkspace(ctx context.Context, k keeper, id string) error {
@@ -252,7 +319,7 @@ func (a *app) showWorkspace(ctx context.Context, k keeper, id string) error {
 			p("folder", i.Dir)
 		}
 	}
-	p("size", fmt.Sprintf("%.1f MiB", float64(size)/(1<<20)))
+	p("size", workspace.Bytes(size))
 	for _, s := range snaps {
 		p("snapshot", s.At.Local().Format(time.DateTime)+" "+s.SHA)
 	}

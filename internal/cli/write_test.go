@@ -54,6 +54,8 @@ func TestWriteAccessOutsideIsAskedForOnceAndForTheTask(t *testing.T) {
 		t.Errorf("after the approval: %v", err)
 	}
 	second := w.askID()
+	w.kill()
+	w.start()
 	w.comment("lead", "/answer "+second+" allow-session")
 	w.eventually("the task is done", func() bool { return w.said("Done:") == 1 })
 	for _, n := range []string{"one", "two", "three"} {
@@ -67,6 +69,41 @@ func TestWriteAccessOutsideIsAskedForOnceAndForTheTask(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(w.home, "state")); err == nil {
 		t.Error("the host's state was written")
 	}
+}
+
+func TestWriteAccessForTheRouteHoldsForLaterTasksUntilItIsRevoked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "reports")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Chmod(dir, 0o777)
+	w := newWorld(t, func(r modeld.Request) modeld.Turn {
+		if results := r.Results(); len(results) > 0 {
+			return modeld.Turn{Text: "Done: " + strings.Join(results, " ")}
+		}
+		return modeld.Turn{Text: "I write.", Calls: []modeld.Call{{Name: "write_file", Args: map[string]any{"path": filepath.Join(dir, "report.txt"), "content": lastPrompt(r) + "\n"}}}}
+	}, func(w *world) { w.posture = "auto" })
+	w.comment("dev", "/reasonix fix the first report")
+	first := w.askID()
+	if w.said("Let every task of this route write "+dir) == 0 {
+		t.Errorf("the card: %+v", w.github.BotComments())
+	}
+	w.comment("lead", "/answer "+first+" allow-always")
+	w.eventually("the first report", func() bool { return w.said("Done:") == 1 })
+	w.commentOn(8, "dev", "/reasonix fix the second report")
+	w.eventually("the second report", func() bool { return strings.Contains(w.onIssue(8), "Done:") })
+	if w.askID() != first {
+		t.Error("it was asked again")
+	}
+	out, _ := w.cli("permission", "list")
+	if !strings.Contains(out, "WriteDir("+dir+")  route fix, by lead") {
+		t.Fatalf("list:\n%s", out)
+	}
+	if out, code := w.cli("permission", "revoke", "1"); code != 0 {
+		t.Fatal(out)
+	}
+	w.commentOn(9, "dev", "/reasonix fix the third report")
+	w.eventually("it is asked about again", func() bool { return strings.Contains(w.onIssue(9), "ask_") })
 }
 
 func TestAddDirIsCheckedBeforeTheRun(t *testing.T) {

@@ -44,6 +44,12 @@ func (c *Config) check() error {
 	unique(bad, "people", c.People, func(p Person) string { return p.Name })
 	unique(bad, "routes", c.Routes, func(r Route) string { return r.Name })
 	unique(bad, "schedules", c.Schedules, func(s Schedule) string { return s.Name })
+	if _, err := c.Agent.Limits(true); err != nil {
+		bad("agent.task_cost_budget: %v", err)
+	}
+	if c.Agent.GoalTokens < 0 {
+		bad("agent.goal_token_budget is negative: 0 means no limit")
+	}
 	if _, err := c.Bot.BudgetDay.Limits(); err != nil {
 		bad("bot.budget_day: %v", err)
 	}
@@ -60,6 +66,13 @@ func (c *Config) check() error {
 	}
 	for i := range c.Routes {
 		c.checkRoute(&c.Routes[i], bad, oneOf)
+	}
+	for _, r := range c.Repos {
+		for _, f := range r.SetupFiles {
+			if f == "." || !filepath.IsLocal(f) || filepath.ToSlash(filepath.Clean(f)) != f {
+				bad("repos.%s.setup_files: %q: name files below the repository, like \"package-lock.json\"", r.Name, f)
+			}
+		}
 	}
 	for _, s := range c.Schedules {
 		if !slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Name == s.Route && r.On == "schedule" }) {
@@ -92,6 +105,9 @@ func (c *Config) checkRoute(r *Route, bad func(string, ...any), oneOf func(strin
 	}
 	if _, err := r.Budget.Limits(); err != nil {
 		bad("%s.budget.cost: %v", at, err)
+	}
+	if r.MaxWorkspaces < 0 || r.MaxWorkspacesMB < 0 {
+		bad("%s: max_workspaces or max_workspaces_mb is negative: 0 means no limit", at)
 	}
 	if _, err := r.BudgetDay.Limits(); err != nil {
 		bad("%s.budget_day: %v", at, err)
@@ -133,7 +149,8 @@ func (c *Config) counts() map[string]int64 {
 	s := c.Sandbox
 	return map[string]int64{
 		"sandbox.disk_mb": int64(s.DiskMB), "sandbox.memory_mb": int64(s.MemoryMB), "sandbox.processes": int64(s.Processes), "sandbox.open_files": int64(s.OpenFiles),
-		"sandbox.file_mb": int64(s.FileMB), "sandbox.cpu_seconds": int64(s.CPUSeconds), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor),
+		"sandbox.file_mb": int64(s.FileMB), "sandbox.cpu_seconds": int64(s.CPUSeconds), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor), "bot.snapshot_every": int64(c.Bot.SnapshotEvery), "bot.setup_cache_mb": int64(c.Bot.SetupCacheMB),
+		"bot.max_workspaces": int64(c.Bot.MaxWorkspaces), "bot.max_workspaces_mb": int64(c.Bot.MaxWorkspacesMB),
 	}
 }
 

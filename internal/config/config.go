@@ -34,7 +34,10 @@ type Agent struct {
 	SystemPromptFile   string  `toml:"system_prompt_file"`
 	Temperature        float64 `toml:"temperature"`
 	GoalBlockedRepeats int     `toml:"goal_blocked_repeats"`
-	MaxSteps           int     `toml:"max_steps"` // retired: read and ignored
+	GoalTokens         int64   `toml:"goal_token_budget"`        // of a goal at a terminal, 0 = no limit
+	TaskMinutes        int     `toml:"task_time_budget_minutes"` // running time of a request at a terminal, 0 or less = no limit
+	TaskCost           string  `toml:"task_cost_budget"`         // of a request at a terminal, "5 USD"
+	MaxSteps           int     `toml:"max_steps"`                // retired: read and ignored
 }
 
 // Tools narrows and bounds the built-ins.
@@ -117,20 +120,27 @@ type Price struct {
 
 // Bot is the host itself.
 type Bot struct {
-	State      string    `toml:"state"`               // sqlite:PATH
-	Listen     string    `toml:"listen"`              // webhooks; empty when no connection needs them
-	Console    string    `toml:"console"`             // the console page; "off" closes it
-	Data       string    `toml:"data"`                // workspaces and mirrors
-	MaxTasks   int       `toml:"max_tasks"`           // running at once
-	MaxSteps   int       `toml:"max_steps"`           // model calls per task, 0 = continuous
-	TaskTime   Duration  `toml:"task_time"`           // running time per task, 0 = no limit
-	TaskTokens int64     `toml:"task_tokens"`         // tokens per task, 0 = no limit
-	Lease      Duration  `toml:"lease"`               // how long a silent worker keeps a task
-	KeepFor    Duration  `toml:"keep_workspaces_for"` // after the last task on it ended; 0 = for ever
-	Keep       int       `toml:"keep_workspaces"`     // of ended tasks, newest first; 0 = all
-	PublicURL  string    `toml:"public_url"`          // where people reach the console
-	Suggest    string    `toml:"suggest"`             // request that the console suggests
-	BudgetDay  BudgetDay `toml:"budget_day"`          // of all tasks together
+	State      string   `toml:"state"`               // sqlite:PATH
+	Listen     string   `toml:"listen"`              // webhooks; empty when no connection needs them
+	Console    string   `toml:"console"`             // the console page; "off" closes it
+	Data       string   `toml:"data"`                // workspaces and mirrors
+	MaxTasks   int      `toml:"max_tasks"`           // running at once
+	MaxSteps   int      `toml:"max_steps"`           // model calls per task, 0 = continuous
+	TaskTime   Duration `toml:"task_time"`           // running time per task, 0 = no limit
+	TaskTokens int64    `toml:"task_tokens"`         // tokens per task, 0 = no limit
+	Lease      Duration `toml:"lease"`               // how long a silent worker keeps a task
+	KeepFor    Duration `toml:"keep_workspaces_for"` // after the last task on it ended; 0 = for ever
+	Keep       int      `toml:"keep_workspaces"`     // of ended tasks, newest first; 0 = all
+	// MaxWorkspaces and MaxWorkspacesMB bound all workspaces on this host together, those that tasks need included; 0 = no limit.
+	MaxWorkspaces   int `toml:"max_workspaces"`
+	MaxWorkspacesMB int `toml:"max_workspaces_mb"`
+	// SetupCacheMB bounds the results of setup commands that are kept for other tasks; 0 = none.
+	SetupCacheMB int `toml:"setup_cache_mb"`
+	// SnapshotEvery is the least time between two snapshots at turn boundaries; 0: at every boundary that changed something.
+	SnapshotEvery Duration  `toml:"snapshot_every"`
+	PublicURL     string    `toml:"public_url"` // where people reach the console
+	Suggest       string    `toml:"suggest"`    // request that the console suggests
+	BudgetDay     BudgetDay `toml:"budget_day"` // of all tasks together
 }
 
 // Connection is one door; Block is the adapter's own part.
@@ -147,8 +157,10 @@ type Repo struct {
 	URL   string   `toml:"url"`
 	Base  string   `toml:"base"`
 	Setup []string `toml:"setup"`
-	Slug  string   `toml:"slug"`       // the platform's name, "acme/api"; derived from url when empty
-	Via   string   `toml:"connection"` // connection whose credentials clone and push; empty: none
+	// SetupFiles are what the setup commands depend on; empty: the whole base commit.
+	SetupFiles []string `toml:"setup_files"`
+	Slug       string   `toml:"slug"`       // the platform's name, "acme/api"; derived from url when empty
+	Via        string   `toml:"connection"` // connection whose credentials clone and push; empty: none
 }
 
 // Person is one human. Every key besides name and role is a platform kind with that person's id there.
@@ -176,7 +188,10 @@ type Route struct {
 	Budget    Budget    `toml:"budget"`
 	BudgetDay BudgetDay `toml:"budget_day"` // of all tasks of the route together
 	Publish   *Publish  `toml:"publish"`
-	Network   bool      `toml:"network"`
+	// MaxWorkspaces and MaxWorkspacesMB bound the workspaces of the route's tasks on this host; 0 = no limit.
+	MaxWorkspaces   int  `toml:"max_workspaces"`
+	MaxWorkspacesMB int  `toml:"max_workspaces_mb"`
+	Network         bool `toml:"network"`
 }
 
 // Match narrows a route.
@@ -255,6 +270,20 @@ func (d *Duration) UnmarshalText(b []byte) error {
 // MarshalText writes the text form.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
+// Limits are those of a request at a terminal; goal adds those of a goal.
+func (a Agent) Limits(goal bool) (budget.Limits, error) {
+	l := budget.Limits{Time: max(0, time.Duration(a.TaskMinutes)*time.Minute)}
+	if goal {
+		l.Tokens = a.GoalTokens
+	}
+	if a.TaskCost == "" {
+		return l, nil
+	}
+	var err error
+	l.Cost, _, err = budget.ParseMoney(a.TaskCost)
+	return l, err
+}
+
 // Limits of a route, in budget's units.
 func (b Budget) Limits() (budget.Limits, error) {
 	l := budget.Limits{Tokens: b.Tokens, Steps: b.Steps, Time: time.Duration(b.Time)}
@@ -278,7 +307,7 @@ func Defaults() Config {
 		Sandbox:      Sandbox{Bash: "enforce", Backend: "auto"},
 		Bot: Bot{
 			State: "sqlite:~/.reasonix/bot/state.db", Data: "~/.reasonix/bot", Listen: "127.0.0.1:8790", Console: "127.0.0.1:8787",
-			MaxTasks: 4, Lease: Duration(30 * time.Second), KeepFor: Duration(14 * 24 * time.Hour), Keep: 200,
+			SetupCacheMB: 4096, MaxTasks: 4, Lease: Duration(30 * time.Second), KeepFor: Duration(14 * 24 * time.Hour), Keep: 200,
 		},
 		Providers: []Provider{
 			{Name: "deepseek", Kind: "openai", BaseURL: "https://api.deepseek.com/v1", Models: []string{"deepseek-v4-flash", "deepseek-v4-pro"}, APIKeyEnv: "DEEPSEEK_API_KEY"},

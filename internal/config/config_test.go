@@ -25,6 +25,9 @@ var scalarKeys = map[string][2]string{
 	"agent.system_prompt_file":       {`"a.md"`, `"b.md"`},
 	"agent.temperature":              {`0.5`, `0.7`},
 	"agent.goal_blocked_repeats":     {`2`, `3`},
+	"agent.goal_token_budget":        {`5`, `6`},
+	"agent.task_time_budget_minutes": {`5`, `6`},
+	"agent.task_cost_budget":         {`"5 USD"`, `"6 USD"`},
 	"tools.enabled":                  {`["bash"]`, `["ls"]`},
 	"tools.bash_timeout_seconds":     {`5`, `6`},
 	"tools.shell.prefer":             {`"bash"`, `"auto"`},
@@ -40,8 +43,6 @@ var scalarKeys = map[string][2]string{
 	"sandbox.bash":                   {`"off"`, `"enforce"`},
 	"sandbox.backend":                {`"bwrap"`, `"auto"`},
 	"sandbox.workspace_root":         {`"/a"`, `"/b"`},
-	"sandbox.allow_write":            {`["/a"]`, `["/b"]`},
-	"sandbox.forbid_read":            {`["/a"]`, `["/b"]`},
 	"sandbox.disk_mb":                {`100`, `200`},
 	"sandbox.network":                {`false`, `true`},
 	"sandbox.allow_hosts":            {`["a.example"]`, `["b.example:8443"]`},
@@ -98,7 +99,8 @@ func valueOf(t *testing.T, c Config, key string) any {
 }
 
 func TestEveryScalarKeyTakesPartInThePrecedenceTest(t *testing.T) {
-	lists := map[string]bool{"hooks": true, "providers": true, "repos": true, "people": true, "routes": true, "schedules": true, "permissions.allow": true, "permissions.ask": true, "permissions.deny": true, "agent.max_steps": true}
+	lists := map[string]bool{"hooks": true, "providers": true, "repos": true, "people": true, "routes": true, "schedules": true, "permissions.allow": true, "permissions.ask": true, "permissions.deny": true, "agent.max_steps": true,
+		"sandbox.allow_write": true, "sandbox.forbid_read": true}
 	var walk func(prefix string, ty reflect.Type)
 	walk = func(prefix string, ty reflect.Type) {
 		for i := range ty.NumField() {
@@ -116,6 +118,16 @@ func TestEveryScalarKeyTakesPartInThePrecedenceTest(t *testing.T) {
 		}
 	}
 	walk("", reflect.TypeOf(Config{}))
+}
+
+// A project cannot make readable what the user forbids by setting a list of its own.
+func TestFoldersOfTheSandboxAddUp(t *testing.T) {
+	user := write(t, "config.toml", "[sandbox]\nforbid_read = [\"/a\"]\nallow_write = [\"/c\"]\n")
+	project := write(t, "reasonix.toml", "[sandbox]\nforbid_read = [\"/b\"]\nallow_write = [\"/d\"]\n")
+	c, err := Load(Sources{User: user, Project: project})
+	if err != nil || !reflect.DeepEqual(c.Sandbox.ForbidRead, []string{"/a", "/b"}) || !reflect.DeepEqual(c.Sandbox.AllowWrite, []string{"/c", "/d"}) {
+		t.Fatalf("%v: forbid_read %v, allow_write %v", err, c.Sandbox.ForbidRead, c.Sandbox.AllowWrite)
+	}
 }
 
 func TestRulesAddUpAndProvidersReplaceByName(t *testing.T) {

@@ -87,10 +87,11 @@ func readFile(path string) ([]byte, bool, error) {
 	return data, true, nil
 }
 
-// overlay lets every key that the file sets win over what stood there. Rules add up, providers replace by name.
+// overlay lets every key that the file sets win over what stood there. Rules and the folders of the sandbox add up, providers replace by name.
 func (c *Config) overlay(path string, data []byte, project bool) error {
 	before := *c
 	c.Permissions.Allow, c.Permissions.Ask, c.Permissions.Deny = nil, nil, nil
+	c.Sandbox.AllowWrite, c.Sandbox.ForbidRead = nil, nil
 	c.Providers = nil
 	md, err := toml.NewDecoder(bytes.NewReader(data)).Decode(c)
 	if err != nil {
@@ -118,6 +119,8 @@ func (c *Config) overlay(path string, data []byte, project bool) error {
 	c.Permissions.Allow = append(slices.Clone(before.Permissions.Allow), c.Permissions.Allow...)
 	c.Permissions.Ask = append(slices.Clone(before.Permissions.Ask), c.Permissions.Ask...)
 	c.Permissions.Deny = append(slices.Clone(before.Permissions.Deny), c.Permissions.Deny...)
+	c.Sandbox.AllowWrite = append(slices.Clone(before.Sandbox.AllowWrite), c.Sandbox.AllowWrite...)
+	c.Sandbox.ForbidRead = append(slices.Clone(before.Sandbox.ForbidRead), c.Sandbox.ForbidRead...)
 	c.Providers = mergeProviders(before.Providers, c.Providers)
 	return c.readConnections(path, data)
 }

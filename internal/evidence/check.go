@@ -3,8 +3,6 @@ package evidence
 import (
 	"fmt"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // Outcome is what a run of a check proves.
@@ -22,7 +20,8 @@ type Check struct {
 	Command  string
 	Outcome  Outcome
 	ExitCode int
-	Stale    bool // file tools changed something afterwards
+	Stale    bool   // something was changed afterwards, or may have been
+	After    string // what that was, when it was a command
 }
 
 // Words is the outcome for people.
@@ -38,96 +37,6 @@ func (k Check) Words() string {
 		s += ", before the last change"
 	}
 	return s
-}
-
-type foundCheck struct {
-	text   string
-	proves bool // success of the line means success of the check
-	alone  bool // failure of the line means failure of the check
-}
-
-// maxParsed bounds what the shell parser gets, in bytes: deep nesting costs it stack.
-const maxParsed = 8 << 10
-
-// checksIn finds the checks in a command line.
-func checksIn(line string) []foundCheck {
-	if len(line) > maxParsed {
-		return nil
-	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
-	if err != nil {
-		return nil
-	}
-	var out []foundCheck
-	checksOfAll(file.Stmts, true, true, &out)
-	return out
-}
-
-// checksOf walks the parts of a line. proves and alone hold for the line's exit code as long as nothing in between hides it.
-func checksOf(s *syntax.Stmt, proves, alone bool, out *[]foundCheck) {
-	if s == nil || s.Cmd == nil {
-		return
-	}
-	if s.Background || s.Negated || s.Coprocess {
-		proves, alone = false, false
-	}
-	switch c := s.Cmd.(type) {
-	case *syntax.CallExpr:
-		if text, ok := checkText(c); ok {
-			*out = append(*out, foundCheck{text, proves, alone})
-		}
-	case *syntax.BinaryCmd:
-		switch c.Op {
-		case syntax.AndStmt:
-			harmless := isQuiet(c.X)
-			checksOf(c.X, proves, false, out)
-			checksOf(c.Y, proves, alone && harmless, out)
-		default: // a pipe tells about its last part, || hides the first
-			checksOf(c.X, false, false, out)
-			checksOf(c.Y, false, false, out)
-		}
-	case *syntax.TimeClause:
-		checksOf(c.Stmt, proves, alone, out)
-	case *syntax.Subshell:
-		checksOfAll(c.Stmts, proves, alone, out)
-	case *syntax.Block:
-		checksOfAll(c.Stmts, proves, alone, out)
-	}
-}
-
-func checksOfAll(stmts []*syntax.Stmt, proves, alone bool, out *[]foundCheck) {
-	for i, s := range stmts {
-		last := i == len(stmts)-1
-		checksOf(s, proves && last, alone && last && len(stmts) == 1, out)
-	}
-}
-
-// isQuiet tells whether a part before && is one whose failure would not be taken for the check's: cd and the like.
-func isQuiet(s *syntax.Stmt) bool {
-	c, ok := s.Cmd.(*syntax.CallExpr)
-	return ok && len(c.Args) > 0 && c.Args[0].Lit() == "cd"
-}
-
-// checkText gives the words of a call when it is a check.
-func checkText(c *syntax.CallExpr) (string, bool) {
-	words := make([]string, len(c.Args))
-	for i, w := range c.Args {
-		words[i] = w.Lit() // "" for anything that is not plain text
-	}
-	at := skipWrapper(words)
-	if at >= len(words) || !isCheck(words[at:]) {
-		return "", false
-	}
-	var b strings.Builder
-	for i, w := range c.Args[at:] {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		if err := syntax.NewPrinter().Print(&b, w); err != nil {
-			return "", false
-		}
-	}
-	return b.String(), true
 }
 
 // skipWrapper passes programs that only run another one with the same exit code.

@@ -10,7 +10,7 @@ func FuzzChecksIn(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		for _, c := range checksIn(line) {
+		for _, c := range readLine(line).parts {
 			if c.text == "" || c.alone && !c.proves {
 				t.Fatalf("%q gives %+v", line, c)
 			}

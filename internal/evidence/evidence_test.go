@@ -16,11 +16,11 @@ func ran(f session.Fact) session.Entry {
 }
 
 func bash(line string, code int) session.Entry {
-	return ran(session.Fact{Tool: "bash", OK: code == 0, Command: line, ExitCode: code})
+	return ran(session.Fact{Tool: "bash", OK: code == 0, Changes: true, Command: line, ExitCode: code})
 }
 
 func edit(path string) session.Entry {
-	return ran(session.Fact{Tool: "edit_file", OK: true, Paths: []string{path}})
+	return ran(session.Fact{Tool: "edit_file", OK: true, Changes: true, Paths: []string{path}})
 }
 
 func todos(list ...Todo) session.Entry {
@@ -31,16 +31,25 @@ func todos(list ...Todo) session.Entry {
 	return session.Entry{Kind: session.KindNote, Name: NoteTodos, Data: data}
 }
 
+func signedOff(c Claim) session.Entry {
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err)
+	}
+	return session.Entry{Kind: session.KindNote, Name: NoteStep, Data: data}
+}
+
 func TestAReceiptShowsWhatSpeaksAgainstAClaim(t *testing.T) {
 	f := Collect([]session.Entry{
 		{Kind: session.KindUser, Message: &provider.Message{Role: provider.RoleUser, Content: "fix it"}},
 		todos(Todo{"old", Pending, 0}),
 		bash("go test ./...", 1),
 		edit("calc.go"),
-		ran(session.Fact{Tool: "edit_file", OK: false, Paths: []string{"never.go"}}),
+		ran(session.Fact{Tool: "edit_file", OK: false, Changes: true, Paths: []string{"never.go"}}),
 		ran(session.Fact{Tool: "bash", OK: true, Command: "go test ./...", Approved: "lead", Digest: "abc"}),
 		bash("rm build", 1),
 		bash("ls nowhere", 2), bash("ls nowhere", 0),
+		ran(session.Fact{Tool: "bash", Refused: true, Command: "git push"}),
 		ran(session.Fact{Tool: "bash", Refused: true, Command: "git push"}),
 		ran(session.Fact{Tool: "bash", Unknown: true, Command: "deploy.sh"}),
 		todos(Todo{"fix", Completed, 0}, Todo{"write docs", InProgress, 0}),
@@ -50,9 +59,10 @@ func TestAReceiptShowsWhatSpeaksAgainstAClaim(t *testing.T) {
 	want := []string{
 		"outcome unknown: bash deploy.sh",
 		"failed command: rm build (exit code 1)",
-		"files changed after this check passed: go test ./...",
+		"may have changed files after this check passed: go test ./..., then rm build",
 		"open todo: write docs (in progress)",
 		"refused: bash git push",
+		"completed without evidence: fix",
 	}
 	if got := f.Lines(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
@@ -68,13 +78,14 @@ func TestAReceiptShowsWhatSpeaksAgainstAClaim(t *testing.T) {
 	if got := fmt.Sprint(r.Approvals, f.Files); got != "[lead approved bash abc] [calc.go]" {
 		t.Errorf("approvals and files %s", got)
 	}
-	if len(f.Refusals) != 1 || f.Refusals[0].Reason != "text" {
+	if len(f.Refusals) != 2 || f.Refusals[0].Reason != "text" {
 		t.Errorf("refusals %+v", f.Refusals)
 	}
 }
 
 func TestACleanRunHasNothingToSay(t *testing.T) {
-	f := Collect([]session.Entry{edit("a"), bash("go vet ./... && go test ./...", 0), todos(Todo{"a", Completed, 0})})
+	f := Collect([]session.Entry{edit("a"), bash("go vet ./... && go test ./...", 0), bash("git diff | head -5 > /dev/null", 0),
+		todos(Todo{"a", InProgress, 0}), signedOff(Claim{Step: "a", Standing: Verified}), todos(Todo{"a", Completed, 0})})
 	if got := f.Lines(); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
@@ -149,5 +160,24 @@ func TestTodoRules(t *testing.T) {
 		if err := CheckTodos(list); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
 		}
+	}
+}
+
+func TestALongListIsCutAndCounted(t *testing.T) {
+	var entries []session.Entry
+	for i := range 50 {
+		entries = append(entries, ran(session.Fact{Tool: "bash", Refused: true, Command: fmt.Sprint("push ", i)}))
+	}
+	var r chat.ReceiptView
+	Collect(entries).Fill(&r)
+	if len(r.HostFacts) != maxLines+1 || r.HostFacts[maxLines] != "… and 30 more" {
+		t.Errorf("%d lines, the last %q", len(r.HostFacts), r.HostFacts[len(r.HostFacts)-1])
+	}
+	var many []Todo
+	for i := range 9 {
+		many = append(many, Todo{fmt.Sprint("item ", i), Completed, 0})
+	}
+	if got := Collect([]session.Entry{todos(many...)}).Lines(); len(got) != 1 || got[0] != "completed without evidence: item 0; item 1; item 2 and 6 more" {
+		t.Errorf("%q", got)
 	}
 }

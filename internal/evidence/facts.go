@@ -1,14 +1,11 @@
 package evidence
 
 import (
-	"encoding/json"
-	"fmt"
-	"slices"
 	"sort"
 	"strings"
 
-	"reasonix/internal/chat"
 	"reasonix/internal/session"
+	"reasonix/internal/tool"
 )
 
 // Facts are what the host saw in the entries of a session. They stand beside the model's claims and are never rewritten by them.
@@ -21,6 +18,11 @@ type Facts struct {
 	Unknown   []string   // calls found started without a result
 	Files     []string   // paths that file tools changed, sorted
 	Approvals []Approval // who let which action run
+	Claims    []Claim    // completed todos of this request that nothing the host saw speaks for
+	Unsigned  []string   // completed todos of this request that were never signed off
+
+	seen    receipts
+	checked bool // a step was verified with a command, whatever program that is
 }
 
 // Count is how often a tool ran, and how often it failed.
@@ -55,16 +57,19 @@ type Approval struct {
 // maxText bounds each text of a fact in bytes.
 const maxText = 300
 
-// changers are the file tools whose paths are changed by a call.
-var changers = map[string]bool{"write_file": true, "edit_file": true, "multi_edit": true, "move_file": true}
-
 // Collect reads the facts from the entries of a session, in their order.
-func Collect(entries []session.Entry) Facts {
-	c := collector{counts: map[string]*Count{}, commands: map[string]int{}, files: map[string]bool{}, checks: map[string]int{}}
+func Collect(entries []session.Entry) Facts { return Since(entries, "") }
+
+// Since reads the facts of one request: what happened after the user message with that key. The todo list goes on from what stood before.
+// A key that no message has means the whole session.
+func Since(entries []session.Entry, request string) Facts {
+	c := newCollector()
 	for _, e := range entries {
 		switch {
-		case e.Kind == session.KindNote && e.Name == NoteTodos:
-			c.todos(e.Data)
+		case request != "" && e.Kind == session.KindUser && e.Name == request:
+			c = c.next()
+		case e.Kind == session.KindNote:
+			c.note(e)
 		case e.Kind == session.KindResult && e.Fact != nil:
 			c.result(e)
 		}
@@ -78,11 +83,33 @@ type collector struct {
 	commands map[string]int // line → index in facts.Commands
 	checks   map[string]int // check → index in facts.Checks
 	files    map[string]bool
+	signed   signed
 }
 
-func (c *collector) todos(data json.RawMessage) {
-	if todos, err := ParseTodos(data); err == nil { // an unreadable note changes nothing
-		c.facts.Todos = todos
+func newCollector() *collector {
+	return &collector{counts: map[string]*Count{}, commands: map[string]int{}, files: map[string]bool{}, checks: map[string]int{},
+		facts: Facts{seen: newReceipts()}, signed: newSigned()}
+}
+
+// next begins another request: only the todo list stays.
+func (c *collector) next() *collector {
+	n := newCollector()
+	n.facts.Todos = c.facts.Todos
+	n.signed.before = completed(c.facts.Todos)
+	return n
+}
+
+func (c *collector) note(e session.Entry) {
+	switch e.Name {
+	case NoteTodos:
+		if todos, err := ParseTodos(e.Data); err == nil { // an unreadable note changes nothing
+			c.facts.Todos = todos
+			c.signed.list(todos)
+		}
+	case NoteStep:
+		c.signed.note(e.Data)
+	case tool.NoteSeen:
+		c.facts.seen.file(e.Data)
 	}
 }
 
@@ -97,7 +124,7 @@ func (c *collector) result(e session.Entry) {
 	}
 	if f.Unknown {
 		c.facts.Unknown = append(c.facts.Unknown, short(strings.TrimSpace(f.Tool+" "+what(f))))
-		c.stale() // it may have changed anything
+		c.stale(short(strings.TrimSpace(f.Tool + " " + what(f)))) // it may have changed anything
 		return
 	}
 	n := c.counts[f.Tool]
@@ -109,14 +136,17 @@ func (c *collector) result(e session.Entry) {
 	if !f.OK {
 		n.Failed++
 	}
-	if f.Command != "" {
+	switch {
+	case f.Command != "":
 		c.command(f)
-	}
-	if changers[f.Tool] && f.OK {
-		c.stale()
+	case f.Changes && len(f.Paths) > 0 && f.OK: // a file tool that failed changed nothing
+		c.stale("")
 		for _, p := range f.Paths {
 			c.files[p] = true
 		}
+		c.facts.seen.changed(f)
+	case f.Changes && len(f.Paths) == 0:
+		c.stale(f.Tool)
 	}
 }
 
@@ -131,38 +161,52 @@ func (c *collector) command(f session.Fact) {
 	cmd := &c.facts.Commands[i]
 	cmd.OK, cmd.ExitCode = f.OK, f.ExitCode
 	cmd.Runs++
-	for _, found := range checksIn(line) {
-		c.check(found, f)
+	r := readLine(line)
+	if r.changes {
+		c.stale(short(line))
 	}
+	for _, p := range r.parts {
+		if p.check {
+			c.check(p, r, f)
+		}
+	}
+	c.facts.seen.ran(line, r, f)
 }
 
-func (c *collector) check(found foundCheck, f session.Fact) {
-	i, known := c.checks[found.text]
+func (c *collector) check(p part, r read, f session.Fact) {
+	i, known := c.checks[p.text]
 	if !known {
 		i = len(c.facts.Checks)
-		c.checks[found.text] = i
-		c.facts.Checks = append(c.facts.Checks, Check{Command: found.text})
+		c.checks[p.text] = i
+		c.facts.Checks = append(c.facts.Checks, Check{Command: p.text})
 	}
 	k := &c.facts.Checks[i]
-	k.Stale = false
-	switch {
-	case !found.proves:
-		k.Outcome = Unproven
-	case f.OK:
-		k.Outcome = Passed
-	case found.alone:
-		k.Outcome = Failed
-	default:
-		k.Outcome = Unproven // some part of the line failed, nobody knows which
+	*k = Check{Command: p.text, Outcome: outcomeOf(p, f), ExitCode: f.ExitCode}
+	if r.changedBehind(p) {
+		k.Stale, k.After = true, short(f.Command)
 	}
-	k.ExitCode = f.ExitCode
 }
 
-// stale marks earlier checks: files were changed after them.
-func (c *collector) stale() {
-	for i := range c.facts.Checks {
-		c.facts.Checks[i].Stale = true
+func outcomeOf(p part, f session.Fact) Outcome {
+	switch {
+	case !p.proves:
+		return Unproven
+	case f.OK:
+		return Passed
+	case p.alone:
+		return Failed
 	}
+	return Unproven // some part of the line failed, nobody knows which
+}
+
+// stale marks earlier checks and runs: files were changed after them, by file tools or perhaps by a command.
+func (c *collector) stale(command string) {
+	for i := range c.facts.Checks {
+		if k := &c.facts.Checks[i]; !k.Stale {
+			k.Stale, k.After = true, command
+		}
+	}
+	c.facts.seen.stale(command)
 }
 
 func (c *collector) done() Facts {
@@ -174,6 +218,8 @@ func (c *collector) done() Facts {
 		c.facts.Files = append(c.facts.Files, p)
 	}
 	sort.Strings(c.facts.Files)
+	c.facts.Claims, c.facts.Unsigned = c.signed.open(c.facts.Todos)
+	c.facts.checked = c.signed.checked
 	return c.facts
 }
 
@@ -186,60 +232,6 @@ func (f Facts) FailedCommands() []Command {
 		}
 	}
 	return out
-}
-
-// Lines are the facts that a reader should see beside a claim, worst first; empty when nothing speaks against it.
-func (f Facts) Lines() []string {
-	var out []string
-	for _, u := range f.Unknown {
-		out = append(out, "outcome unknown: "+u)
-	}
-	for _, c := range f.FailedCommands() {
-		if f.passedLater(c.Line) {
-			continue
-		}
-		out = append(out, fmt.Sprintf("failed command: %s (exit code %d)", short(c.Line), c.ExitCode))
-	}
-	for _, k := range f.Checks {
-		if k.Outcome == Passed && k.Stale {
-			out = append(out, "files changed after this check passed: "+short(k.Command))
-		}
-	}
-	if len(f.Files) > 0 && len(f.Checks) == 0 {
-		out = append(out, "files were changed and no check was run")
-	}
-	for _, t := range Open(f.Todos) {
-		out = append(out, fmt.Sprintf("open todo: %s (%s)", short(t.Content), strings.ReplaceAll(string(t.Status), "_", " ")))
-	}
-	for _, r := range f.Refusals {
-		out = append(out, short(strings.TrimSpace("refused: "+r.Tool+" "+r.What)))
-	}
-	return out
-}
-
-// passedLater tells whether a failed command is a check that passed since, perhaps as a part of another line.
-func (f Facts) passedLater(line string) bool {
-	return slices.ContainsFunc(f.Checks, func(k Check) bool {
-		return k.Outcome == Passed && k.Command == strings.TrimSpace(line)
-	})
-}
-
-// Fill puts the facts into a receipt; usage, sources and commits are the caller's.
-func (f Facts) Fill(r *chat.ReceiptView) {
-	for _, t := range f.Tools {
-		n := fmt.Sprint(t.Calls)
-		if t.Failed > 0 {
-			n += fmt.Sprintf(" (%d failed)", t.Failed)
-		}
-		r.Tools = append(r.Tools, chat.Field{Label: t.Tool, Value: n})
-	}
-	for _, k := range f.Checks {
-		r.Checks = append(r.Checks, chat.Field{Label: short(k.Command), Value: k.Words()})
-	}
-	for _, a := range f.Approvals {
-		r.Approvals = append(r.Approvals, strings.TrimSpace(fmt.Sprintf("%s approved %s %s", a.By, a.Tool, a.Digest)))
-	}
-	r.HostFacts = append(r.HostFacts, f.Lines()...)
 }
 
 func what(f session.Fact) string {

@@ -112,9 +112,11 @@ func questionChoices(p agent.Pending) []approval.Choice {
 func approvalChoices(p agent.Pending) []approval.Choice {
 	out := []approval.Choice{{ID: choiceAllow, Label: "Approve once", Style: "primary", Consent: true}}
 	if p.Decision.Kind == permission.KindWrite {
-		if len(p.Decision.Writes) == 1 && p.Tool == "bash" {
-			dir := p.Decision.Writes[0]
-			out = append(out, approval.Choice{ID: choiceSession, Label: "Let this task write " + dir, Grant: WriteGrant(dir), Consent: true})
+		if dirs := p.Decision.Folders; len(dirs) > 0 {
+			what := strings.Join(dirs, ", ")
+			out = append(out,
+				approval.Choice{ID: choiceSession, Label: "Let this task write " + what, Grant: WriteGrant(dirs...), Consent: true},
+				approval.Choice{ID: choiceAlways, Label: "Let every task of this route write " + what, Grant: WriteGrant(dirs...), Consent: true})
 		}
 		return append(out, approval.Choice{ID: choiceDeny, Label: "Deny", Style: "danger"})
 	}
@@ -131,11 +133,31 @@ func approvalChoices(p agent.Pending) []approval.Choice {
 	return append(out, approval.Choice{ID: choiceDeny, Label: "Deny", Style: "danger"})
 }
 
-// A grant of write access is kept beside the granted rules, in a form of its own.
+// A grant of write access is kept beside the granted rules, in a form of its own: one folder a grant.
 const writeGrant = "WriteDir("
 
-// WriteGrant is the form in which write access to a folder is granted.
-func WriteGrant(dir string) string { return writeGrant + dir + ")" }
+// WriteGrant is the form in which write access to folders is granted, a line for each.
+func WriteGrant(dirs ...string) string {
+	lines := make([]string, len(dirs))
+	for i, d := range dirs {
+		lines[i] = writeGrant + d + ")"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// granted are the grants that an answer gives; text is a rule, or the lines of WriteGrant.
+func granted(g Grant, text string) []Grant {
+	lines := []string{text}
+	if strings.HasPrefix(text, writeGrant) {
+		lines = strings.Split(text, "\n")
+	}
+	out := make([]Grant, len(lines))
+	for i, l := range lines {
+		out[i] = g
+		out[i].Rule = l
+	}
+	return out
+}
 
 // WriteDir reads a grant of write access; ok is false for any other grant.
 func (g Grant) WriteDir() (dir string, ok bool) {
@@ -196,32 +218,16 @@ func effects(j *Judged, a approval.Ask, t task.Task) {
 			return
 		}
 		j.Alter = func(t *task.Task) {
-			t.Spec.Limits, t.Spec.MaxSteps = raised(t.Spec.Limits, t.Spent), raisedSteps(t.Spec.MaxSteps, t.Spent.Steps)
+			t.Spec.Limits, t.Spec.MaxSteps = budget.Raise(t.Spec.Limits, t.Spent), raisedSteps(t.Spec.MaxSteps, t.Spent.Steps)
 		}
 	case choiceSession:
-		j.Grants = []Grant{{TaskID: t.ID, Rule: a.Answer.Grant, By: a.Answer.Person, AskID: a.ID, At: a.Answer.At}}
+		j.Grants = granted(Grant{TaskID: t.ID, By: a.Answer.Person, AskID: a.ID, At: a.Answer.At}, a.Answer.Grant)
 	case choiceAlways:
-		j.Grants = []Grant{{Route: t.Spec.Route, Rule: a.Answer.Grant, By: a.Answer.Person, AskID: a.ID, At: a.Answer.At}}
+		j.Grants = granted(Grant{Route: t.Spec.Route, By: a.Answer.Person, AskID: a.ID, At: a.Answer.At}, a.Answer.Grant)
 	}
 }
 
-// raised gives every limit that has been reached the same amount again, on top of what is spent.
-func raised(l budget.Limits, s budget.Spent) budget.Limits {
-	if l.Tokens > 0 && s.Tokens >= l.Tokens {
-		l.Tokens += max(l.Tokens, s.Tokens)
-	}
-	if l.Cost > 0 && s.Cost >= l.Cost {
-		l.Cost += max(l.Cost, s.Cost)
-	}
-	if l.Steps > 0 && s.Steps >= l.Steps {
-		l.Steps += max(l.Steps, s.Steps)
-	}
-	if l.Time > 0 && s.Time >= l.Time {
-		l.Time += max(l.Time, s.Time)
-	}
-	return l
-}
-
+// raisedSteps does the same for the model calls of a task.
 func raisedSteps(limit, spent int) int {
 	if limit > 0 && spent >= limit {
 		return limit + max(limit, spent)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ const holdFor = 30 * time.Minute
 // firstCall is what a task's first model call is taken to use, in tokens.
 const firstCall = 4000
 
+// botAccount is what all tasks of all hosts on one state share.
+const botAccount = "bot"
+
 // daysOf are the accounts of the day that a task spends from.
 func (h *Host) daysOf(t task.Task) []DayAccount {
 	var out []DayAccount
@@ -27,7 +31,7 @@ func (h *Host) daysOf(t task.Task) []DayAccount {
 			out = append(out, DayAccount{Name: name, Limits: l})
 		}
 	}
-	add("bot", h.DayLimits)
+	add(botAccount, h.DayLimits)
 	for _, r := range h.Routes {
 		if r.Name == t.Spec.Route {
 			add("route:"+r.Name, r.DayLimits)
@@ -122,12 +126,38 @@ func (h *Host) dayAsk(t task.Task, f *DayFull, now time.Time) approval.Ask {
 			a.Raise.Cost = f.Limits.Cost + acc.Limits.Cost
 		}
 	}
-	a.Choices = []approval.Choice{
-		{ID: choiceRaise, Label: "Raise to " + limitWords(budget.Limits{Tokens: a.Raise.Tokens, Cost: a.Raise.Cost}) + " for that day", Style: "primary", Consent: true},
-		{ID: choiceGoOn, Label: "Look again without a raise"},
-		{ID: choiceEnd, Label: "End the task", Style: "danger"},
+	raise := approval.Choice{ID: choiceRaise, Label: "Raise to " + limitWords(budget.Limits{Tokens: a.Raise.Tokens, Cost: a.Raise.Cost}) + " for that day", Style: "primary", Consent: true}
+	if f.Account == botAccount {
+		raise = h.forAdmins(&a, raise)
 	}
+	if raise.ID != "" {
+		a.Choices = append(a.Choices, raise)
+	}
+	a.Choices = append(a.Choices, approval.Choice{ID: choiceGoOn, Label: "Look again without a raise"}, approval.Choice{ID: choiceEnd, Label: "End the task", Style: "danger"})
 	return a
+}
+
+// forAdmins leaves what counts for the whole host to administrators, one of whom is enough, and has them called. Without any it is not offered.
+func (h *Host) forAdmins(a *approval.Ask, raise approval.Choice) approval.Choice {
+	who := slices.Clone(a.Rules.Approvers)
+	admins := 0
+	for _, p := range h.People {
+		if p.Role != task.RoleAdmin {
+			continue
+		}
+		admins++
+		if !slices.Contains(who, p.Name) {
+			who = append(who, p.Name)
+		}
+	}
+	if admins == 0 {
+		a.Text += " It counts for the whole bot, so only an administrator could raise it, and nobody under [[people]] is one."
+		return approval.Choice{}
+	}
+	a.Text += " It counts for the whole bot, so only an administrator may raise it."
+	a.Rules.Approvers = who
+	raise.Admin, raise.Consent = true, false
+	return raise
 }
 
 func spentWords(s budget.Spent, l budget.Limits) string {

@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,5 +69,39 @@ func TestTheTaskIsChargedToTheBotItsRouteAndItsPerson(t *testing.T) {
 		if s := spent[a.Name]; s.Spent.Tokens != 220 || s.Spent.Cost == 0 || s.Spent.Steps != 2 || s.Held.Tokens != 0 {
 			t.Errorf("%s: %+v", a.Name, s)
 		}
+	}
+}
+
+// What counts for the whole host is an administrator's: an approver may look again or end the task, and is told why he may not raise it.
+func TestOnlyAnAdministratorRaisesTheBudgetOfTheWholeBot(t *testing.T) {
+	h := newHouse(t, func(h *house) {
+		h.route.Posture, h.shop.model, h.day = "auto", again(2), budget.Limits{Tokens: 200}
+		h.route.Asks.Quorum = 2 // one administrator is enough all the same
+	})
+	out := h.ask("DEV", "deploy twice")
+	ask := h.openAsk(out.TaskID)
+	if !strings.Contains(ask.Text, "only an administrator may raise it") || !slices.Contains(ask.Rules.Approvers, "boss") {
+		t.Fatalf("the ask: %q, approvers %v", ask.Text, ask.Rules.Approvers)
+	}
+	for _, choice := range []string{"raise", "allow"} {
+		if got := h.press("LEAD", ask.ID, choice); got.Kind != chat.OutcomeRefused || !strings.Contains(got.Text, "is for administrators") {
+			t.Fatalf("an approver's %s: %+v", choice, got)
+		}
+	}
+	h.press("LEAD", ask.ID, "continue")
+	still := h.openAsk(out.TaskID)
+	h.restart()
+	h.press("BOSS", still.ID, "raise")
+	h.state(out.TaskID, task.Completed)
+}
+
+func TestWithoutAnAdministratorNoRaiseOfTheWholeBotIsOffered(t *testing.T) {
+	h := newHouse(t, func(h *house) {
+		h.route.Posture, h.shop.model, h.day = "auto", again(2), budget.Limits{Tokens: 200}
+		h.people = append(task.People(nil), crew[0], crew[1], crew[3])
+	})
+	ask := h.openAsk(h.ask("DEV", "deploy twice").TaskID)
+	if !strings.Contains(ask.Text, "nobody under [[people]] is one") || len(ask.Choices) != 2 || ask.Choices[0].ID != "continue" {
+		t.Fatalf("the ask: %q %+v", ask.Text, ask.Choices)
 	}
 }

@@ -21,7 +21,7 @@ func (h *Host) Tasks(ctx context.Context, f chat.TaskFilter) ([]chat.TaskView, e
 	}
 	views := make([]chat.TaskView, len(tasks))
 	for i, t := range tasks {
-		views[i] = viewOf(t, nil)
+		views[i] = viewOf(t, nil, nil)
 	}
 	return views, nil
 }
@@ -39,7 +39,11 @@ func (h *Host) Task(ctx context.Context, id string) (chat.TaskView, error) {
 	if err != nil {
 		return chat.TaskView{}, fmt.Errorf("open task %s: %w", id, err)
 	}
-	v := viewOf(t, asks)
+	grants, err := h.Ledger.Grants(ctx, t.Spec.Route, id)
+	if err != nil {
+		return chat.TaskView{}, fmt.Errorf("open task %s: %w", id, err)
+	}
+	v := viewOf(t, asks, grants)
 	for _, a := range asks {
 		v.Asks = append(v.Asks, askView(a))
 	}
@@ -77,12 +81,12 @@ func (h *Host) Asks(ctx context.Context, openOnly bool) ([]chat.AskView, error) 
 	return views, nil
 }
 
-func viewOf(t task.Task, asks []approval.Ask) chat.TaskView {
+func viewOf(t task.Task, asks []approval.Ask, grants []Grant) chat.TaskView {
 	state := string(t.State)
 	v := chat.TaskView{
 		ID: t.ID, Title: t.Title, Request: t.Prompt, State: state, Route: t.Spec.Route, Mode: string(t.Spec.Mode), Posture: t.Spec.Posture,
 		Repo: t.Spec.Repo, Branch: t.Branch, Requester: t.Spec.Asks.Requester, Place: t.Place, Created: t.Created, Updated: t.Updated,
-		Result: t.Result, Model: t.Spec.Model, Attempts: t.Attempts, Diff: t.Diff, Receipt: t.Receipt, Controls: controls(t, asks),
+		Result: t.Result, Model: t.Spec.Model, Attempts: t.Attempts, Diff: t.Diff, Receipt: t.Receipt, Controls: controls(t, asks, grants),
 	}
 	if t.State == task.Parked {
 		v.State += " (" + string(t.Reason) + ")"
@@ -103,7 +107,7 @@ func askView(a approval.Ask) chat.AskView {
 	}
 	if a.State == approval.StateOpen {
 		for _, c := range a.Choices {
-			v.Buttons = append(v.Buttons, chat.Button{Label: c.Label, Choice: c.ID, Style: c.Style, Input: c.Input})
+			v.Buttons = append(v.Buttons, chat.Button{Label: c.Label, Choice: c.ID, Style: c.Style, Input: c.Input, Optional: c.Optional})
 		}
 	}
 	if a.Answer != nil {

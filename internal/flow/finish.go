@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"reasonix/internal/chat"
+	"reasonix/internal/evidence"
 	"reasonix/internal/run"
 	"reasonix/internal/task"
 	"reasonix/internal/workspace"
@@ -94,14 +96,45 @@ func resultFields(r *chat.ReceiptView, hv workspace.Harvest, pr string) []chat.F
 	if pr != "" {
 		f = append(f, chat.Field{Label: "Pull request", Value: pr})
 	}
-	f = append(f, r.Checks...)
+	f = append(f, shownChecks(r.Checks)...)
 	if len(r.Approvals) > 0 {
-		f = append(f, chat.Field{Label: "Approved", Value: strings.Join(r.Approvals, "; ")})
+		f = append(f, chat.Field{Label: "Approved", Value: rows(r.Approvals)})
 	}
-	if len(r.HostFacts) > 0 {
-		f = append(f, chat.Field{Label: "The host notes", Value: strings.Join(r.HostFacts, "; ")})
+	if len(r.HostFacts) > 0 { // beside the model's word, and never changed by it
+		f = append(f, chat.Field{Label: "The host notes", Value: rows(r.HostFacts)})
 	}
 	return append(f, r.Usage...)
+}
+
+// A final post is read on a phone: the receipt on the task's page has the rest.
+const (
+	postRows   = 6
+	postChecks = 5
+)
+
+// rows puts one fact on a line.
+func rows(lines []string) string {
+	if len(lines) > postRows {
+		lines = append(lines[:postRows:postRows], "… more in the receipt")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shownChecks are the first checks, those that did not simply pass before the others.
+func shownChecks(checks []chat.Field) []chat.Field {
+	if len(checks) <= postChecks {
+		return checks
+	}
+	sorted := slices.Clone(checks)
+	slices.SortStableFunc(sorted, func(a, b chat.Field) int { return passed(a) - passed(b) })
+	return append(sorted[:postChecks:postChecks], chat.Field{Label: "More checks", Value: fmt.Sprintf("%d, in the receipt", len(checks)-postChecks)})
+}
+
+func passed(check chat.Field) int {
+	if check.Value == string(evidence.Passed) {
+		return 1
+	}
+	return 0
 }
 
 func changed(hv workspace.Harvest) string {

@@ -90,7 +90,7 @@ func askPost(a approval.Ask, t task.Task, people task.People) NewPost {
 func askMessage(a approval.Ask, t task.Task, who []chat.Actor) chat.Message {
 	m := chat.Message{Kind: chat.KindAsk, TaskID: t.ID, AskID: a.ID, Title: a.Title, Text: a.Text, Blocks: a.Blocks, Fields: askFields(a, t), Mentions: who}
 	for _, c := range a.Choices {
-		m.Buttons = append(m.Buttons, chat.Button{Label: c.Label, Choice: c.ID, Style: c.Style, Input: c.Input})
+		m.Buttons = append(m.Buttons, chat.Button{Label: c.Label, Choice: c.ID, Style: c.Style, Input: c.Input, Optional: c.Optional})
 	}
 	m.Footer = "Request " + a.ID
 	if a.Digest != "" {

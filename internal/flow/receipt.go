@@ -21,7 +21,7 @@ func (a *attempt) receipt(ctx context.Context, hv workspace.Harvest, p Progress)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript for the receipt: %w", err)
 	}
-	facts := evidence.Collect(entries)
+	facts := evidence.Since(entries, promptKey(a.t))
 	r := &chat.ReceiptView{AskedBy: a.t.Spec.Asks.Requester, BaseCommit: hv.Base, HeadCommit: hv.Head}
 	facts.Fill(r)
 	for _, ask := range a.claim.Asks {
@@ -49,12 +49,18 @@ func (a *attempt) usageFields(p Progress) []chat.Field {
 	return append(f, chat.Field{Label: "From request to result", Value: stamp(a.Now().Sub(a.t.Created).Round(time.Second))})
 }
 
+// decisionWords are the agent's choices as people say them.
+var decisionWords = map[string]string{"allow": "approved", "deny": "denied", "approve": "approved", "approve-changes": "approved with changes", "reject": "rejected", "answer": "answered"}
+
 func decisionText(e session.Entry) string {
 	var d agent.Answer
 	if json.Unmarshal(e.Data, &d) != nil || d.By == "" {
 		return string(e.Data)
 	}
 	text := d.Choice + " by " + d.By
+	if word, ok := decisionWords[d.Choice]; ok {
+		text = word + " by " + d.By
+	}
 	if d.Text != "" {
 		text += ": " + d.Text
 	}

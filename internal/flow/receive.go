@@ -324,7 +324,11 @@ func (h *Host) status(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	out, err := h.record(ctx, e, chat.OutcomeInfo, statusText(t, asks), true)
+	grants, err := h.Ledger.Grants(ctx, t.Spec.Route, t.ID)
+	if err != nil {
+		return chat.Outcome{}, err
+	}
+	out, err := h.record(ctx, e, chat.OutcomeInfo, statusText(t, asks, grants), true)
 	out.TaskID = t.ID
 	return out, err
 }

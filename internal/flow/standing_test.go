@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,9 @@ func TestAPostureChangeCountsAtTheNextTurnOfARunningTaskAndIsInTheTranscript(t *
 func TestAGrantLastsAcrossARestartUntilItIsRevoked(t *testing.T) {
 	h := newHouse(t)
 	first := h.ask("DEV", "deploy")
+	if got := h.say("DEV", func(e *chat.Event) { e.Verb = chat.VerbStatus }).Text; !strings.Contains(got, "Contract: inferred from the request") {
+		t.Errorf("status: %s", got)
+	}
 	h.press("LEAD", h.openAsk(first.TaskID).ID, "allow-always")
 	h.state(first.TaskID, task.Completed)
 
@@ -151,6 +155,18 @@ func TestAGoalGoesOnAfterARestartAndItsEndShowsWhatTheHostSaw(t *testing.T) {
 		t.Fatalf("mode %s, prompt %q", got.Spec.Mode, got.Prompt)
 	}
 	h.restart()
+	status := h.say("DEV", func(e *chat.Event) { e.Verb = chat.VerbStatus }).Text
+	view, err := h.host.Task(t.Context(), out.TaskID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Mode: goal. ", "Posture: ask. ", "Contract: as the request says under Constraints. ", "Permission: the host's rules. ", "Box: workspace of this task"} {
+		label, value, _ := strings.Cut(strings.TrimSuffix(want, ". "), ": ")
+		shown := slices.ContainsFunc(view.Controls, func(f chat.Field) bool { return f.Label == label && strings.HasPrefix(f.Value, value) })
+		if !strings.Contains(status, want) || !shown {
+			t.Errorf("status lacks %q: %s\non the page: %+v", want, status, view.Controls)
+		}
+	}
 	h.press("LEAD", ask.ID, "deny")
 	done := h.state(out.TaskID, task.Completed)
 	if done.Result != "All is deployed and verified." {
@@ -183,5 +199,21 @@ func TestARaisedBudgetLastsAcrossARestart(t *testing.T) {
 	h.state(out.TaskID, task.Completed)
 	if h.shop.deploy.effects.Load() != 3 {
 		t.Errorf("%d effects", h.shop.deploy.effects.Load())
+	}
+}
+
+// Tasks of one conversation share a transcript, and each has a receipt of its own.
+func TestAFollowUpsReceiptBeginsWithItsRequest(t *testing.T) {
+	h := newHouse(t)
+	first := h.ask("DEV", "deploy")
+	h.press("LEAD", h.openAsk(first.TaskID).ID, "deny")
+	if r := h.state(first.TaskID, task.Completed).Receipt; len(r.HostFacts) != 1 || r.HostFacts[0] != "refused: deploy" {
+		t.Fatalf("the first receipt: %+v", r)
+	}
+	next := h.say("DEV", func(e *chat.Event) { e.Text = "and now?" })
+	h.press("LEAD", h.openAsk(next.TaskID).ID, "allow")
+	done := h.state(next.TaskID, task.Completed)
+	if strings.Contains(strings.Join(done.Receipt.HostFacts, " "), "refused") || len(done.Receipt.Tools) != 1 || done.Receipt.Tools[0].Value != "1" {
+		t.Errorf("the follow-up's receipt: %+v", done.Receipt)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"reasonix/internal/approval"
 	"reasonix/internal/chat"
+	"reasonix/internal/goal"
 	"reasonix/internal/task"
 )
 
@@ -24,14 +25,14 @@ func (h *Host) helpText(e chat.Event) string {
 }
 
 // statusText shows the controls side by side, so that nobody takes one for another.
-func statusText(t task.Task, asks []approval.Ask) string {
+func statusText(t task.Task, asks []approval.Ask, grants []Grant) string {
 	state := string(t.State)
 	if t.State == task.Parked {
 		state += " (" + string(t.Reason) + ")"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task %s: %s. ", t.ID, state)
-	for _, f := range controls(t, asks) {
+	for _, f := range controls(t, asks, grants) {
 		fmt.Fprintf(&b, "%s: %s. ", f.Label, f.Value)
 	}
 	fmt.Fprintf(&b, "Spent: %d model calls, %d tokens.", t.Spent.Steps, t.Spent.Tokens)
@@ -39,7 +40,7 @@ func statusText(t task.Task, asks []approval.Ask) string {
 }
 
 // controls are the questions that must not be mistaken for each other.
-func controls(t task.Task, asks []approval.Ask) []chat.Field {
+func controls(t task.Task, asks []approval.Ask, grants []Grant) []chat.Field {
 	who := strings.Join(t.Spec.Asks.Approvers, ", ")
 	if t.Spec.Headless {
 		who = "nobody (headless: an ask becomes a refusal)"
@@ -51,9 +52,39 @@ func controls(t task.Task, asks []approval.Ask) []chat.Field {
 	return []chat.Field{
 		{Label: "Mode", Value: modeText(t, asks)},
 		{Label: "Posture", Value: postureOf(t)},
+		{Label: "Contract", Value: contractOf(t)},
+		{Label: "Permission", Value: permissionOf(grants)},
 		{Label: "Who may answer", Value: who},
 		{Label: "Box", Value: "workspace of this task, network " + network},
 	}
+}
+
+// contractOf says what the boundary of the work was read from (Chapter, "task contract"). It grants nothing.
+func contractOf(t task.Task) string {
+	if s := goal.Sections(t.Prompt); len(s) > 0 {
+		return "as the request says under " + strings.Join(s, ", ")
+	}
+	return "inferred from the request, which names no sections"
+}
+
+// permissionOf counts what people granted on top of the configured rules.
+func permissionOf(grants []Grant) string {
+	var always, here int
+	for _, g := range grants {
+		if g.TaskID == "" {
+			always++
+			continue
+		}
+		here++
+	}
+	s := "the host's rules"
+	if here > 0 {
+		s += fmt.Sprintf(", %d granted for this task", here)
+	}
+	if always > 0 {
+		s += fmt.Sprintf(", %d granted for the route", always)
+	}
+	return s
 }
 
 // modeText names the mode and, for a plan, where it stands. asks are those of the task, newest first.

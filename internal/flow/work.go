@@ -202,7 +202,7 @@ func (a *attempt) spec() run.Spec {
 		Session:   a.Ledger.Transcript(t.ID, t.SessionID, t.Fence),
 		Mode:      string(t.Spec.Mode),
 		Prompt:    promptOf(t),
-		PromptKey: "task:" + t.ID,
+		PromptKey: promptKey(t),
 		Notes:     notesOf(a.claim.Asks),
 		Answers:   answersOf(a.claim.Asks),
 		MaxSteps:  a.stepsLeft(),
@@ -217,6 +217,9 @@ func (a *attempt) spec() run.Spec {
 		PostureBy: func() string { return a.setBy },
 	}
 }
+
+// promptKey names a task's request in the transcript, which it may share with the tasks before it.
+func promptKey(t task.Task) string { return "task:" + t.ID }
 
 func (a *attempt) stepsLeft() int {
 	limit := a.t.Spec.MaxSteps

@@ -74,6 +74,7 @@ type Call struct {
 	Managed []string
 	// Never are absolute folders that no answer opens for writing: the host's own state.
 	Never []string
+	Asked bool   // a question about this very call stands in the transcript: people were asked, or answered
 	Home  string // of the host's user: write access to it is asked with a warning; empty: unknown
 }
 
@@ -97,6 +98,7 @@ type Decision struct {
 	Posture   Posture  `json:"posture,omitempty"`   // the posture that was in force
 	Fallback  string   `json:"fallback,omitempty"`  // what stood in where no rule matched; empty when a rule or a host rule decided
 	Writes    []string `json:"writes,omitempty"`    // of kind write: the absolute places outside the roots
+	Folders   []string `json:"folders,omitempty"`   // of kind write: the folders that a person may open for later calls too; empty: only once is possible
 	Reason    string   `json:"reason"`
 }
 

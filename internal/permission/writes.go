@@ -37,11 +37,45 @@ func (s *subject) writeAsk(places []string) Decision {
 			reason += ". Warning: " + p + " holds the whole home folder of the host's user, with its keys and settings"
 		}
 	}
-	return Decision{Kind: KindWrite, Reason: reason, Writes: places}
+	return Decision{Kind: KindWrite, Reason: reason, Writes: places, Folders: s.folders(places)}
 }
 
-// system folders hold programs and devices; the box never opens them for writing either.
-var system = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/nix", "/proc", "/root/.ssh", "/run", "/sbin", "/sys", "/usr", "/var/run"}
+// folders are what a person may open for later calls: those that a command names, or those that hold a file tool's targets (Spec, section 5).
+// Folders of the system or of the host's state are opened for no later call.
+func (s *subject) folders(places []string) []string {
+	var out []string
+	for _, p := range places {
+		if s.call.Tool != "bash" {
+			p = path.Dir(p)
+		}
+		if p = path.Clean(p); !path.IsAbs(p) && filepath.VolumeName(filepath.FromSlash(p)) == "" || s.guarded(p, true) != "" {
+			return nil
+		}
+		out = append(out, p)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// guarded says why a place is never opened for writing; empty when it may be. The system's own places are closed to boxes and to later calls; a
+// file tool may be let write one of them, once.
+func (s *subject) guarded(p string, system bool) string {
+	if path.Clean(p) == "/" {
+		return "the root of the file system is never opened for writing"
+	}
+	for _, n := range s.call.Never {
+		if n = filepath.ToSlash(n); within(n, p) || within(p, n) {
+			return p + " is never opened for writing: the host keeps its own state there"
+		}
+	}
+	if system && slices.ContainsFunc(systemFolders, func(n string) bool { return within(n, p) }) {
+		return p + " is never opened for writing: it belongs to the system"
+	}
+	return ""
+}
+
+// systemFolders hold programs and devices; the box never opens them for writing either.
+var systemFolders = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/nix", "/proc", "/root/.ssh", "/run", "/sbin", "/sys", "/usr", "/var/run"}
 
 // neverWritten says why no answer can open a place that the call wants to write outside the roots.
 func (s *subject) neverWritten() string {
@@ -59,18 +93,8 @@ func (s *subject) neverWritten() string {
 		}
 	}
 	for _, p := range places {
-		if path.Clean(p) == "/" {
-			return "the root of the file system is never opened for writing"
-		}
-		for _, n := range s.call.Never {
-			if n = filepath.ToSlash(n); within(n, p) || within(p, n) {
-				return p + " is never opened for writing: the host keeps its own state there"
-			}
-		}
-		for _, n := range system {
-			if s.call.Tool == "bash" && (within(n, p)) {
-				return p + " is never opened for writing: it belongs to the system"
-			}
+		if why := s.guarded(p, s.call.Tool == "bash"); why != "" {
+			return why
 		}
 	}
 	return ""

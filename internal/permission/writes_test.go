@@ -40,8 +40,12 @@ func TestWriteAccessOutsideTheRootsIsAskedForOrNeverGranted(t *testing.T) {
 		}
 	}
 	edit := Call{Tool: "write_file", Args: json.RawMessage(`{"path":"/srv/x","content":""}`), Root: "/w", Never: []string{"/state"}, Paths: []Path{{Raw: "/srv/x", Resolved: "/srv/x"}}}
-	if d := p.Decide(edit, Situation{Surface: Attended}); d.Verdict != Ask || d.Kind != KindWrite || len(d.Writes) != 1 || d.Writes[0] != "/srv/x" {
+	if d := p.Decide(edit, Situation{Surface: Attended}); d.Verdict != Ask || d.Kind != KindWrite || len(d.Writes) != 1 || d.Writes[0] != "/srv/x" || len(d.Folders) != 1 || d.Folders[0] != "/srv" {
 		t.Errorf("%+v", d)
+	}
+	edit.Paths = []Path{{Raw: "/etc/hosts", Resolved: "/etc/hosts"}}
+	if d := p.Decide(edit, Situation{Surface: Attended}); d.Verdict != Ask || len(d.Folders) != 0 {
+		t.Errorf("a file of the system, once: %+v", d)
 	}
 	edit.Paths = []Path{{Raw: "x", Resolved: "/state/db"}}
 	if d := p.Decide(edit, Situation{Posture: PostureYolo, Surface: Attended}); d.Verdict != Deny {

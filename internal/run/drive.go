@@ -39,7 +39,7 @@ func Drive(ctx context.Context, s Spec) (Outcome, error) {
 	if errors.Is(err, session.ErrFenced) || !d.moved {
 		return result, err
 	}
-	end := map[string]any{"stop": out.Stop}
+	end := map[string]any{"stop": out.Stop, "ms": result.Duration.Milliseconds()}
 	if out.Limit != "" {
 		end["limit"] = out.Limit
 	}
@@ -64,6 +64,11 @@ func open(ctx context.Context, s Spec) (*drive, error) {
 		return nil, err
 	}
 	d := &drive{spec: s}
+	if s.SignOff {
+		if err := d.offerSteps(); err != nil {
+			return nil, err
+		}
+	}
 	if s.Mode == ModeGoal {
 		d.goal.GoalID = goal.ID(s.PromptKey)
 		if err := d.offerReport(); err != nil {
@@ -111,10 +116,14 @@ func (d *drive) offerReport() error {
 
 func (d *drive) config() agent.Config {
 	s := d.spec
-	return agent.Config{Session: s.Session, Provider: s.Provider, Tools: s.Tools, Gate: s.Gate, Tree: s.Tree, BoxDigest: s.BoxDigest,
-		WorkDir: s.WorkDir, Temperature: s.Temperature, MaxTokens: s.MaxTokens, MaxSteps: s.MaxSteps, Meter: s.Meter, Inbox: d.inbox,
+	c := agent.Config{Session: s.Session, Provider: s.Provider, Tools: s.Tools, Gate: s.Gate, Tree: s.Tree, BoxDigest: s.BoxDigest,
+		WorkDir: s.WorkDir, Place: s.Place, Temperature: s.Temperature, MaxTokens: s.MaxTokens, MaxSteps: s.MaxSteps, Meter: s.Meter, Inbox: d.inbox,
 		Draining: s.Draining, Observe: s.Observe, Redact: s.Redact, LiveRedact: s.LiveRedact, Resolve: s.Resolve, Notebook: s.Notebook,
 		Ended: d.ended, OnEntry: d.see, After: s.Hooks.after(), Unasked: s.Unasked}
+	if s.Snapshot != nil {
+		c.Boundary, c.Quiet = s.Snapshot.Boundary, s.Snapshot.Quiet
+	}
+	return c
 }
 
 func (d *drive) see(e session.Entry) {

@@ -74,7 +74,7 @@ func workshop(t testing.TB, dir string) *tool.Registry {
 			b, err := os.ReadFile(filepath.Join(dir, a["path"]))
 			return string(b), err
 		}},
-		{"edit_file", schema("path", "old_string", "new_string"), false, func(_ context.Context, a map[string]string) (string, error) {
+		{"edit_file", schema("path", "old_string", "new_string"), false, func(ctx context.Context, a map[string]string) (string, error) {
 			path := filepath.Join(dir, a["path"])
 			b, err := os.ReadFile(path)
 			if err != nil {
@@ -83,6 +83,7 @@ func workshop(t testing.TB, dir string) *tool.Registry {
 			if strings.Count(string(b), a["old_string"]) != 1 {
 				return "", errors.New("old_string is not there exactly once")
 			}
+			tool.ReportFrom(ctx).Paths = []string{a["path"]}
 			return "edited", os.WriteFile(path, []byte(strings.Replace(string(b), a["old_string"], a["new_string"], 1)), 0o600)
 		}},
 		{"bash", schema("command"), false, func(ctx context.Context, a map[string]string) (string, error) {

@@ -24,7 +24,8 @@ type Rules struct {
 	Home       string    // of the host's user, for a warning
 }
 
-// Request asks the user's hooks on PermissionRequest whether they answer for a person; a block is a no.
+// Request asks the user's hooks on PermissionRequest whether they answer for a person; a block is a no. They are asked before people are, and
+// never again about the same call: a person's answer is not theirs to overturn.
 type Request func(ctx context.Context, c permission.Call, d permission.Decision) permission.Decision
 
 // Judge decides by the rules first, so that a hook never sees a call that a deny rule stops.
@@ -39,7 +40,7 @@ func (r Rules) Judge(ctx context.Context, c permission.Call) permission.Decision
 	if r.Before != nil {
 		d = r.afterHooks(ctx, policy, c, s)
 	}
-	if r.Request != nil && (d.Verdict == permission.Ask || d.Verdict == permission.AskHuman) {
+	if r.Request != nil && !c.Asked && (d.Verdict == permission.Ask || d.Verdict == permission.AskHuman) {
 		d = r.Request(ctx, c, d)
 	}
 	return d

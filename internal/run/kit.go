@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reasonix/internal/agent"
+	"reasonix/internal/evidence"
 	"reasonix/internal/session"
 	"reasonix/internal/tool"
 )
@@ -15,10 +16,11 @@ import (
 // Kit is what the built-in tools of a run act through.
 type Kit struct {
 	Files      tool.Files
-	Shell      tool.Shell      // nil: bash is not offered
-	Background tool.Background // nil: nothing runs in the background
-	Web        *http.Client    // nil: the task has no network
-	Enabled    []string        // empty: all
+	Shell      tool.Shell           // nil: bash is not offered
+	Background tool.Background      // nil: nothing runs in the background
+	Web        *http.Client         // nil: the task has no network
+	Enabled    []string             // empty: all
+	Runs       func(id string) bool // background commands that go on from an attempt to the next; nil: none does
 }
 
 // Fill offers the built-ins in the spec, whose session must be set: what the model has read before is known from it. An enabled name that
@@ -35,7 +37,7 @@ func (k Kit) Fill(ctx context.Context, s *Spec) error {
 	if err != nil {
 		return err
 	}
-	if n := endedNote(shells); n.Text != "" {
+	if n := endedNote(shells, k.Runs); n.Text != "" {
 		s.Notes = append(s.Notes, n)
 	}
 	var known []string
@@ -49,6 +51,11 @@ func (k Kit) Fill(ctx context.Context, s *Spec) error {
 			return fmt.Errorf("offer tools: %w", err)
 		}
 	}
+	known = append(known, evidence.StepTool)
+	s.SignOff = len(k.Enabled) == 0 || slices.Contains(k.Enabled, evidence.StepTool)
+	if _, todos := reg.Get("todo_write"); s.SignOff && !todos {
+		return fmt.Errorf("tools.enabled names %s without todo_write, whose items it signs off: name both", evidence.StepTool)
+	}
 	for _, name := range k.Enabled {
 		if !slices.Contains(known, name) && !k.withheld(name) {
 			return fmt.Errorf("tools.enabled names %q; the built-ins are %v", name, known)
@@ -61,7 +68,6 @@ func (k Kit) Fill(ctx context.Context, s *Spec) error {
 	return nil
 }
 
-// seenFiles are the versions of files that earlier attempts of the session read or wrote.
 // withheld: the tool exists, and its port is not there.
 func (k Kit) withheld(name string) bool {
 	switch name {
@@ -99,8 +105,13 @@ func openShells(ctx context.Context, log session.Log) (tool.Shells, error) {
 const endedKey = "ended:"
 
 // endedNote tells the model once what was ended; the key is that of the last command, so a later one is told anew.
-func endedNote(s tool.Shells) agent.Steer {
-	open := s.Open()
+func endedNote(s tool.Shells, runs func(string) bool) agent.Steer {
+	var open []tool.ShellNote
+	for _, n := range s.Open() {
+		if runs == nil || !runs(n.ID) {
+			open = append(open, n)
+		}
+	}
 	if len(open) == 0 {
 		return agent.Steer{}
 	}
@@ -112,6 +123,7 @@ func endedNote(s tool.Shells) agent.Steer {
 	return agent.Steer{Key: endedKey + open[len(open)-1].ID, Text: b.String()}
 }
 
+// seenFiles are the versions of files that earlier attempts of the session read or wrote.
 func seenFiles(ctx context.Context, log session.Log) (*tool.Versions, error) {
 	seen := tool.NewVersions()
 	entries, err := log.Entries(ctx, 0)

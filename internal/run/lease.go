@@ -19,8 +19,8 @@ const (
 	leaseReplan   = 16 // goal mode
 )
 
-// lease watches progress. A successful call whose tool, arguments and result were not seen before renews it, and so does a completed todo; exact
-// repeats, failures and the host's own book-keeping do not.
+// lease watches progress. A successful call whose tool, arguments and result were not seen before renews it, and so do a completed todo and a look
+// at a background command that still runs (waiting for it is what there is to do); exact repeats, failures and the host's own book-keeping do not.
 type lease struct {
 	calls   map[string]provider.ToolCall // of the current message
 	seen    map[[32]byte]bool
@@ -43,7 +43,7 @@ func (l *lease) apply(e session.Entry) {
 }
 
 // keeping are calls about the work, not of it.
-var keeping = map[string]bool{"todo_write": true, goal.ToolName: true}
+var keeping = map[string]bool{"todo_write": true, evidence.StepTool: true, goal.ToolName: true}
 
 func (l *lease) round(calls []provider.ToolCall) {
 	l.calls = map[string]provider.ToolCall{}
@@ -60,7 +60,7 @@ func (l *lease) result(e session.Entry) {
 	}
 	c := l.calls[e.CallID]
 	key := sha256.Sum256([]byte(c.Name + "\x00" + c.Arguments + "\x00" + text))
-	if l.seen[key] {
+	if l.seen[key] && !e.Fact.Live {
 		return
 	}
 	if l.seen == nil {

@@ -97,6 +97,7 @@ func (planTool) Execute(context.Context, json.RawMessage) (string, error) {
 type planGate struct {
 	agent.Gate
 	standing *Standing
+	tools    *tool.Registry
 	box      bool // commands run in a box whose workspace can be made read-only
 }
 
@@ -107,11 +108,22 @@ func (g planGate) Judge(ctx context.Context, c permission.Call) permission.Decis
 	switch {
 	case c.Tool == "bash" && !g.box:
 		return g.refuse("plan mode: there is no sandbox that could keep commands from changing the workspace, so none runs before the plan is approved")
+	case g.executes(c.Tool):
+		return g.refuse("plan mode: " + c.Tool + " belongs to carrying the plan out; nothing is signed off before a person has approved it")
 	case c.Tool != "bash" && c.Tool != "web_fetch" && !c.ReadOnly: // a fetch changes nothing here and keeps its rules
 		return g.refuse("plan mode: nothing is changed before a person has approved the plan. Investigate with what only reads, then present the plan with " + PlanTool +
 			"; a call that stood in the same message as the plan has to be made again after the answer")
 	}
 	return g.Gate.Judge(ctx, c)
+}
+
+// executes: the tool says itself that it has no place in a plan, although it only reads.
+func (g planGate) executes(name string) bool {
+	if g.tools == nil {
+		return false
+	}
+	t, ok := g.tools.Get(name)
+	return ok && tool.OfExecution(t)
 }
 
 func (g planGate) refuse(why string) permission.Decision {
@@ -136,7 +148,7 @@ func (d *drive) offerPlan() error {
 		d.spec.Standing = NewStanding("", true)
 	}
 	d.spec.Standing.planned = true
-	d.spec.Gate = planGate{Gate: d.spec.Gate, standing: d.spec.Standing, box: d.spec.ReadOnlyBox}
+	d.spec.Gate = planGate{Gate: d.spec.Gate, standing: d.spec.Standing, tools: d.spec.Tools, box: d.spec.ReadOnlyBox}
 	return d.spec.Tools.Add(planTool{})
 }
 

@@ -26,8 +26,10 @@ type Spec struct {
 	Tools          *tool.Registry
 	Gate           agent.Gate
 	Tree           agent.Tree // nil: actions are not bound to a tree (terminal use)
+	Snapshot       Snapshot   // keeps the workspace at turn boundaries; nil: nobody does
 	BoxDigest      string     // identifies the box policy
 	WorkDir        string
+	Place          string // names WorkDir in what approvals are bound to; empty: WorkDir
 	Temperature    float64
 	MaxSteps       int // model calls in this attempt, 0 = no limit
 	Meter          agent.Meter
@@ -44,7 +46,17 @@ type Spec struct {
 	ReadOnlyBox    bool                                             // the shell makes the workspace read-only while Standing.Planning
 	PostureBy      func() string                                    // who changed the posture last; may be nil
 	Unasked        string                                           // what the model hears when it asks a question here; empty: the attempt stops and waits
+	SignOff        bool                                             // complete_step is offered; Notebook must be set then
 	Hooks          *Hooks                                           // the user's commands; nil: none
+}
+
+// Snapshot keeps the state of the workspace at turn boundaries.
+type Snapshot interface {
+	// Boundary is called before each model call; changed tells that calls with effects ran since the last one. It must not wait for
+	// what it starts: that may work while the model thinks.
+	Boundary(ctx context.Context, changed bool)
+	// Quiet returns when nothing of it reads the workspace any more. It is called before a call with effects starts.
+	Quiet(ctx context.Context)
 }
 
 // Outcome is how the attempt ended.

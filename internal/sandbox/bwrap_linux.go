@@ -85,6 +85,13 @@ func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
+	if !drop && !b.bindFD {
+		leave, err := crowds.join(p.Workspace, mounts)
+		if err != nil {
+			return Result{}, err
+		}
+		defer leave()
+	}
 	if err := clearTempPath(p, mounts); err != nil {
 		return Result{}, err
 	}

@@ -28,7 +28,7 @@ type FilesConfig struct {
 	Write        []string // further folders that may be written; they may appear later
 	Readable     []string // further folders that may be read
 	ReadAnywhere bool     // terminal use: everything outside may be read, except what is forbidden
-	ReadOnly     bool     // until a plan is approved nothing is written, in Write neither
+	ReadOnly     bool     // nothing is written, in Write neither
 	ForbidRead   []string // files or folders that are neither read, listed nor searched; they may appear later
 	Protected    []string // further paths that are not written, beside .git, .reasonix, reasonix.toml and .mcp.json
 }
@@ -39,7 +39,7 @@ type Files struct {
 	workspace    string
 	write, read  []string
 	readAnywhere bool
-	readOnly     bool
+	readOnly     func() bool
 	forbid       []string
 	protected    []string
 }
@@ -63,12 +63,20 @@ func NewFiles(c FilesConfig) (*Files, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("open file tools: workspace %s is not a folder", ws)
 	}
-	f := &Files{workspace: ws, readAnywhere: c.ReadAnywhere, readOnly: c.ReadOnly}
+	f := &Files{workspace: ws, readAnywhere: c.ReadAnywhere, readOnly: func() bool { return c.ReadOnly }}
 	f.write = f.absolute(c.Write)
 	f.read = f.absolute(c.Readable)
 	f.forbid = f.absolute(c.ForbidRead)
 	f.protected = f.absolute(append([]string{".reasonix", "reasonix.toml", ".mcp.json"}, c.Protected...))
 	return f, nil
+}
+
+// While gives the same files, which are not written as long as now says so: a plan that nobody has approved yet. It is a layer of its own below
+// the gate, which refuses the same calls.
+func (f *Files) While(now func() bool) *Files {
+	narrowed, before := *f, f.readOnly
+	narrowed.readOnly = func() bool { return before() || now() }
+	return &narrowed
 }
 
 func (f *Files) absolute(list []string) []string {

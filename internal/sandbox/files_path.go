@@ -96,7 +96,7 @@ func (f *Files) locate(ctx context.Context, path string, want access) (spot, err
 		return spot{}, tool.ErrForbidden
 	}
 	if want == forWriting {
-		if f.readOnly {
+		if f.readOnly() {
 			return spot{}, tool.ErrReadOnly
 		}
 		if what, is := f.guarded(full); is {

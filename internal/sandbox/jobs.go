@@ -122,6 +122,12 @@ func (j *Jobs) find(id string) (*job, error) {
 	return nil, fmt.Errorf("%w: %s; there are %v", tool.ErrNoCommand, id, j.order)
 }
 
+// Knows tells whether a command with that id was started here, whether or not it still runs.
+func (j *Jobs) Knows(id string) bool {
+	_, err := j.find(id)
+	return err == nil
+}
+
 // Look implements tool.Background.
 func (j *Jobs) Look(id string, max int) (tool.Glimpse, error) {
 	x, err := j.find(id)

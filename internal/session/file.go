@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"reasonix/internal/filelock"
 )
 
 // Ext is the file name extension of a transcript; maxLine bounds one stored entry.
@@ -61,7 +63,10 @@ func (f *File) open(lock bool) error {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 			return err
 		}
-		unlock, err := tryLock(f.path + ".lock")
+		unlock, err := filelock.Try(f.path + ".lock") // it ends with the process, so it is never stale
+		if errors.Is(err, filelock.ErrLocked) {
+			return ErrFenced
+		}
 		if err != nil {
 			return err
 		}

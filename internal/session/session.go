@@ -46,6 +46,8 @@ type Fact struct {
 	OK         bool     `json:"ok"`
 	Refused    bool     `json:"refused,omitempty"` // policy, hook or a person said no
 	Unknown    bool     `json:"unknown,omitempty"` // found started without a result
+	Changes    bool     `json:"changes,omitempty"` // the tool is one that may change files of the workspace
+	Live       bool     `json:"live,omitempty"`    // it looked at a background command that still runs
 	Command    string   `json:"command,omitempty"`
 	ExitCode   int      `json:"exit_code,omitempty"`
 	Paths      []string `json:"paths,omitempty"`

@@ -9,6 +9,7 @@ type Report struct {
 	// Open: the call only started its command, so nothing is known about how it ends. Command is what ended, when that is not in the
 	// call's own arguments.
 	Open    bool
+	Live    bool // the call looked at a background command that still runs
 	Command string
 }
 

@@ -25,6 +25,30 @@ type Asker interface {
 	Question(args json.RawMessage) (Question, error)
 }
 
+// Execution is a Tool that belongs to carrying work out: it is refused before a plan is approved, even if it only reads.
+type Execution interface {
+	Tool
+	OfExecution() bool
+}
+
+// Outward is a Tool that is not read-only and whose effects all lie outside the workspace.
+type Outward interface {
+	Tool
+	Outward() bool
+}
+
+// ChangesWorkspace tells whether a call of the tool may change files of the workspace.
+func ChangesWorkspace(t Tool) bool {
+	o, ok := t.(Outward)
+	return !t.ReadOnly() && !(ok && o.Outward())
+}
+
+// OfExecution tells whether the tool says that it belongs to carrying work out.
+func OfExecution(t Tool) bool {
+	e, ok := t.(Execution)
+	return ok && e.OfExecution()
+}
+
 // Question is what a person is asked. Kind is "question" or "plan".
 type Question struct {
 	Kind    string

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
@@ -55,11 +56,12 @@ func (s *Store) readBase(ctx context.Context, id, base string) (*baseTree, error
 func (s *Store) ignorePatterns(ctx context.Context, dir, base string, files []string) ([]gitignore.Pattern, error) {
 	slices.SortStableFunc(files, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
 	var out []gitignore.Pattern
+	texts, err := s.blobsOf(ctx, dir, base, files)
+	if err != nil {
+		return nil, err
+	}
 	for _, file := range files {
-		text, err := s.run(ctx, gitCall{dir: dir, args: []string{"cat-file", "blob", base + ":" + file}, limit: 1 << 20})
-		if err != nil {
-			return nil, fmt.Errorf("ignore rules %s: %w", file, err)
-		}
+		text := texts[file]
 		var domain []string
 		if d := path.Dir(file); d != "." {
 			domain = strings.Split(d, "/")
@@ -72,6 +74,38 @@ func (s *Store) ignorePatterns(ctx context.Context, dir, base string, files []st
 		}
 	}
 	return out, nil
+}
+
+// blobsOf reads files of a commit, in one run of git; longer ones than a megabyte count as empty.
+func (s *Store) blobsOf(ctx context.Context, dir, commit string, files []string) (map[string][]byte, error) {
+	var ask strings.Builder
+	for _, file := range files {
+		if !strings.Contains(file, "\n") {
+			ask.WriteString(commit + ":" + file + "\n")
+		}
+	}
+	if ask.Len() == 0 {
+		return nil, nil
+	}
+	out, err := s.run(ctx, gitCall{dir: dir, args: []string{"cat-file", "--batch=%(objectsize)"}, stdin: strings.NewReader(ask.String()), limit: baseLimit})
+	if err != nil {
+		return nil, fmt.Errorf("read ignore rules: %w", err)
+	}
+	texts := map[string][]byte{}
+	for _, file := range files {
+		if strings.Contains(file, "\n") {
+			continue
+		}
+		head, rest, _ := bytes.Cut(out, []byte("\n"))
+		size, err := strconv.Atoi(string(head))
+		if err != nil || size >= len(rest) {
+			return nil, fmt.Errorf("read ignore rules %s: unexpected answer %q", file, head)
+		}
+		if out = rest[size+1:]; size <= 1<<20 {
+			texts[file] = rest[:size]
+		}
+	}
+	return texts, nil
 }
 
 // ignored never says so of a tracked path or of a folder on the way to one.

@@ -19,38 +19,51 @@ const bundleLimit = 1 << 30
 // ErrNoBox: git would have to run in the task's clone outside a box, which the host never does.
 var ErrNoBox = errors.New("the workspace cannot be read without a sandbox")
 
-// pack runs in the box. It has an index of its own, so that the task's stays as it is, and ends with one commit that holds
-// everything: the task's commits and, on top, what is not committed. Its output is data, checked by the host.
+// pack runs in the box. It has an index and a repository for new objects of its own, so that the task's stay as they are, and ends with
+// one commit that holds everything: the task's commits and, on top, what is not committed. A snapshot also holds what only
+// info/exclude hides, which a task can write, and brings along no more than what is new since the last one. Its output is data,
+// checked by the host.
 const pack = `set -eu
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 index=$(git rev-parse --git-path index)
+objects=$(realpath "$(git rev-parse --git-path objects)")
 mine=$(mktemp -d /tmp/pack.XXXXXX)
 trap 'rm -rf "$mine"' EXIT
 if [ -f "$index" ] && git ls-files >/dev/null 2>&1; then cp "$index" "$mine/index"; fi
-export GIT_INDEX_FILE="$mine/index"
+git init --quiet --bare --template= "$mine/git"
+printf '%s\n' "$objects" > "$mine/git/objects/info/alternates"
+if [ -d "$KNOWN" ]; then printf '%s\n' "$KNOWN" >> "$mine/git/objects/info/alternates"; fi
+export GIT_INDEX_FILE="$mine/index" GIT_OBJECT_DIRECTORY="$mine/git/objects"
 git add -A
 if [ -f "$mine/index" ]; then # marks that hide a file from git must not hide it from the host
   git ls-files -z | git update-index -z --no-assume-unchanged --stdin
   git ls-files -z | git update-index -z --no-skip-worktree --stdin
   git add -A
 fi
+if [ "$KIND" = snapshot ]; then
+  git ls-files -o -z --exclude-per-directory=.gitignore --exclude-from=/etc/gitexclude | { grep -zv '/$' || true; } | git update-index --add -z --stdin
+fi
 tree=$(git write-tree)
 head=$(git rev-parse --verify --quiet 'HEAD^{commit}' || echo "$BASE")
 branch=$(git symbolic-ref --quiet --short HEAD || true)
 parent=$head
+if [ -n "$LAST" ] && ! git cat-file -e "$LAST^{commit}" 2>/dev/null; then LAST=; fi
 if [ "$KIND" = harvest ] && ! git merge-base --is-ancestor "$BASE" "$head"; then parent=$BASE; fi
 if [ "$KIND" = harvest ] && [ "$tree" = "$(git rev-parse "$parent^{tree}")" ]; then
   commit=$parent
+elif [ -n "$LAST" ] && [ "$tree $parent" = "$(git rev-parse "$LAST^{tree}") $(git rev-parse "$LAST^")" ]; then
+  commit=$LAST
 else
   commit=$(printf '%s\n' "$MESSAGE" | git commit-tree "$tree" -p "$parent")
 fi
 echo "commit $commit"
 echo "head $head"
 echo "branch $branch"
-if [ "$commit" = "$BASE" ]; then exit 0; fi
-git update-ref refs/reasonix/out "$commit"
-git bundle create --quiet "/tmp/$BUNDLE" refs/reasonix/out "^$BASE"
-git update-ref -d refs/reasonix/out
+if [ "$commit" = "$BASE" ] || [ "$commit" = "$LAST" ]; then exit 0; fi
+out=$commit
+if [ -n "$LAST" ]; then out=$(printf 'Since\n' | git commit-tree "$tree" -p "$commit" -p "$LAST"); fi
+git --git-dir="$mine/git" update-ref refs/reasonix/out "$out"
+git --git-dir="$mine/git" bundle create --quiet "/tmp/$BUNDLE" refs/reasonix/out "^$BASE" ${LAST:+"^$LAST"}
 `
 
 // packed is what the box reported, and where the host keeps the bundle for reading.
@@ -58,20 +71,25 @@ type packed struct {
 	commit, head, branch string
 }
 
-// pack makes a bundle in the box and reads it, with object checks, into the task's host repository under ref.
-func (w *Workspace) pack(ctx context.Context, kind, message, ref string) (packed, error) {
+// pack makes a bundle in the box and reads it, with object checks, into the task's host repository under ref. last is a commit that the
+// host has already: when nothing changed since, it is the result and ref is not written.
+func (w *Workspace) pack(ctx context.Context, kind, message, ref, last string) (packed, error) {
 	box := w.store.opt.Box
 	if box == nil || box.Name() == "off" {
 		return packed{}, ErrNoBox
 	}
 	name := "bundle-" + kind
-	env := []string{"KIND=" + kind, "BASE=" + w.BaseSHA, "MESSAGE=" + message, "BUNDLE=" + name,
+	env := []string{"KIND=" + kind, "BASE=" + w.BaseSHA, "MESSAGE=" + message, "BUNDLE=" + name, "LAST=" + last,
+		"KNOWN=" + filepath.Join(w.store.hostGit(w.ID), "objects"),
 		// The task's home may hold a git configuration; it has no say here.
 		"HOME=/nonexistent", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_LITERAL_PATHSPECS=1"}
 	if err := w.removeTemp(name); err != nil {
 		return packed{}, err
 	}
-	res, err := box.Run(ctx, w.Policy(sandbox.Policy{Limits: sandbox.Limits{Wall: 10 * time.Minute}}), sandbox.Command{Argv: []string{"/bin/sh", "-c", pack}, Env: env})
+	policy := w.Policy(sandbox.Policy{Limits: sandbox.Limits{Wall: 10 * time.Minute}})
+	// The host's own objects of this task, so that what it has is neither packed again nor left in the clone.
+	policy.Readable = append(policy.Readable, filepath.Join(w.store.hostGit(w.ID), "objects"))
+	res, err := box.Run(ctx, policy, sandbox.Command{Argv: []string{"/bin/sh", "-c", pack}, Env: env})
 	if err != nil {
 		return packed{}, err
 	}
@@ -82,7 +100,7 @@ func (w *Workspace) pack(ctx context.Context, kind, message, ref string) (packed
 	if err != nil {
 		return packed{}, err
 	}
-	if p.commit == w.BaseSHA {
+	if p.commit == w.BaseSHA || p.commit == last {
 		return p, nil
 	}
 	return p, w.take(ctx, name, p.commit, ref)
@@ -132,19 +150,28 @@ func (w *Workspace) take(ctx context.Context, name, commit, ref string) error {
 	}
 	defer os.Remove(copied)
 	dir := w.store.hostGit(w.ID)
+	const incoming = "refs/incoming"
 	_, err = w.store.git(ctx, dir, "-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags",
-		"--no-write-fetch-head", "--no-auto-maintenance", copied, "+refs/reasonix/out:"+ref)
+		"--no-write-fetch-head", "--no-auto-maintenance", copied, "+refs/reasonix/out:"+incoming)
 	if err != nil {
 		return fmt.Errorf("read bundle: %w", err)
 	}
-	got, err := w.store.git(ctx, dir, "rev-parse", "--verify", ref+"^{commit}")
+	// The commit itself, or the wrapper that ties it to what the host has.
+	got, err := w.store.git(ctx, dir, "rev-parse", "--verify", incoming+"^{commit}")
+	if err == nil && got != commit {
+		got, err = w.store.git(ctx, dir, "rev-parse", "--verify", incoming+"^1")
+	}
 	if err != nil {
 		return fmt.Errorf("read bundle: %w", err)
 	}
 	if got != commit {
 		return fmt.Errorf("read bundle: it holds %s and not %s", got, commit)
 	}
-	return nil
+	if _, err := w.store.git(ctx, dir, "update-ref", ref, commit); err != nil {
+		return err
+	}
+	_, err = w.store.git(ctx, dir, "update-ref", "-d", incoming)
+	return err
 }
 
 func (w *Workspace) copyBundle(name string) (string, error) {

@@ -14,8 +14,11 @@ import (
 
 // create makes a workspace from nothing: mirror, host repository, clone; meta last.
 func (s *Store) create(ctx context.Context, r Request) (meta, error) {
-	m := meta{ID: r.ID, Repo: r.Repo, URL: withoutUserinfo(r.URL), Branch: r.Branch, Created: time.Now().UTC()}
+	m := meta{ID: r.ID, Repo: r.Repo, URL: withoutUserinfo(r.URL), Branch: r.Branch, Created: time.Now().UTC(), Pinned: r.SHA != ""}
 	if err := s.discard(r.ID); err != nil { // what a crash left
+		return m, err
+	}
+	if err := s.admit(ctx, r); err != nil {
 		return m, err
 	}
 	if r.URL != "" {
@@ -24,12 +27,9 @@ func (s *Store) create(ctx context.Context, r Request) (meta, error) {
 			return m, err
 		}
 		m.Mirror = name
-		if m.BaseRef, m.Base, err = s.resolve(ctx, s.mirrorDir(name), r); err != nil {
+		if err := s.pin(ctx, &m, r); err != nil {
 			return m, err
 		}
-	}
-	if err := os.MkdirAll(s.hostDir(r.ID), 0o700); err != nil {
-		return m, err
 	}
 	if err := s.initHostGit(ctx, &m); err != nil {
 		return m, err
@@ -40,14 +40,24 @@ func (s *Store) create(ctx context.Context, r Request) (meta, error) {
 	return m, s.writeMeta(m)
 }
 
+// pin says where the task starts: at its own branch, when work that was pushed goes on, else at the base.
+func (s *Store) pin(ctx context.Context, m *meta, r Request) (err error) {
+	dir := s.mirrorDir(m.Mirror)
+	if r.Resume {
+		if sha, err := s.git(ctx, dir, "rev-parse", "--verify", "--quiet", "refs/heads/"+r.Branch+"^{commit}"); err == nil {
+			m.BaseRef, m.Base, m.Pushed = r.Branch, sha, sha
+			return nil
+		}
+	}
+	m.BaseRef, m.Base, err = s.resolve(ctx, dir, r)
+	return err
+}
+
 // initHostGit is where the task's bundles are read into; it borrows from the mirror. A task without upstream commits starts
 // from an empty commit, so that everything has a base.
 func (s *Store) initHostGit(ctx context.Context, m *meta) error {
 	dir := s.hostGit(m.ID)
-	if _, err := s.git(ctx, "", "init", "--quiet", "--bare", "--template=", dir); err != nil {
-		return err
-	}
-	if err := s.borrow(dir, *m); err != nil {
+	if err := s.initBare(ctx, dir, *m); err != nil {
 		return err
 	}
 	if m.Base == "" {
@@ -63,15 +73,28 @@ func (s *Store) initHostGit(ctx context.Context, m *meta) error {
 	return err
 }
 
+// initBare makes a bare repository that borrows from the mirror. Its objects are readable for the account of a box, whatever the umask.
+func (s *Store) initBare(ctx context.Context, dir string, m meta) error {
+	if _, err := s.git(ctx, "", "init", "--quiet", "--bare", "--template=", "--shared=0644", dir); err != nil {
+		return err
+	}
+	return s.borrow(dir, m)
+}
+
+// borrow names the mirror's objects by a path below the store, so that the store can be moved as a whole.
 func (s *Store) borrow(gitDir string, m meta) error {
 	if m.Mirror == "" {
 		return nil
 	}
-	info := filepath.Join(gitDir, "objects", "info")
-	if err := os.MkdirAll(info, 0o755); err != nil {
+	objects := filepath.Join(gitDir, "objects")
+	rel, err := filepath.Rel(objects, s.mirrorObjects(m.Mirror))
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(info, "alternates"), []byte(s.mirrorObjects(m.Mirror)+"\n"), 0o644)
+	if err := os.MkdirAll(filepath.Join(objects, "info"), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(objects, "info", "alternates"), []byte(filepath.ToSlash(rel)+"\n"), 0o644)
 }
 
 // clone makes work/ID beside its place and moves it there when it is whole. head is where the branch stands; content, when set,
@@ -102,6 +125,13 @@ func (s *Store) clone(ctx context.Context, m meta, head, content string) error {
 	}
 	if err := os.Chmod(making, 0o755); err != nil {
 		return err
+	}
+	files := head
+	if content != "" {
+		files = content
+	}
+	if err := s.seed(ctx, m, filepath.Join(making, "tree"), files); err != nil {
+		return fmt.Errorf("index the checkout: %w", err)
 	}
 	return os.Rename(making, s.workDir(m.ID))
 }
@@ -179,7 +209,7 @@ func (s *Store) rebuild(ctx context.Context, w *Workspace) error {
 	if err := s.clone(ctx, m, snap.Head, snap.SHA); err != nil {
 		return fmt.Errorf("rebuild from snapshot: %w", err)
 	}
-	w.Restored = true
+	w.Restored, w.From = true, snap
 	return nil
 }
 

@@ -51,9 +51,9 @@ func (w *Workspace) difference(ctx context.Context, fromHash string) (string, er
 	if from.Head != state.Head {
 		fmt.Fprintf(&b, "HEAD: %s → %s\n", short(from.Head), short(state.Head))
 	}
-	left := 0
-	for _, p := range changedPaths(from.Entries, now) {
-		text := w.describe(ctx, p, from.Entries[p], now[p])
+	left, before := 0, from.whole(w.base)
+	for _, p := range changedPaths(before, now) {
+		text := w.describe(ctx, p, before[p], now[p])
 		if b.Len()+len(text) > differenceLimit {
 			left++
 			continue
@@ -79,7 +79,7 @@ func short(sha string) string {
 func changedPaths(a, b map[string]entry) []string {
 	changed := map[string]bool{}
 	for p, e := range a {
-		if other, ok := b[p]; !ok || other.Hash != e.Hash || other.Mode != e.Mode {
+		if other, ok := b[p]; !ok || !same(e, other) {
 			changed[p] = true
 		}
 	}
@@ -89,6 +89,11 @@ func changedPaths(a, b map[string]entry) []string {
 		}
 	}
 	return sortedKeys(changed)
+}
+
+// same: the base's own file needs no hash to be compared with itself.
+func same(a, b entry) bool {
+	return a.Mode == b.Mode && a.Base == b.Base && (a.Base || a.Hash == b.Hash)
 }
 
 func (w *Workspace) describe(ctx context.Context, p string, a, b entry) string {

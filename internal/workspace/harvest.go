@@ -34,7 +34,7 @@ func (w *Workspace) harvest(ctx context.Context, message string) (Harvest, error
 		message = "Changes"
 	}
 	message = strings.ReplaceAll(message, "\x00", "")
-	p, err := w.pack(ctx, "harvest", message[:min(len(message), 64<<10)], "refs/harvest/head")
+	p, err := w.pack(ctx, "harvest", message[:min(len(message), 64<<10)], "refs/harvest/head", "")
 	if err != nil {
 		return Harvest{}, err
 	}

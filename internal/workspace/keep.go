@@ -74,24 +74,30 @@ func (s *Store) Size(ctx context.Context, id string) (int64, error) {
 	}
 	var total int64
 	for _, dir := range []string{s.workDir(id), s.hostDir(id)} {
-		err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-					return nil // a task's files come and go
-				}
-				return err
-			}
-			if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
-				total += info.Size()
-			}
-			return nil
-		})
+		n, err := folderSize(ctx, dir)
 		if err != nil {
 			return 0, fmt.Errorf("size of workspace %s: %w", id, err)
 		}
+		total += n
 	}
 	return total, nil
+}
+
+func folderSize(ctx context.Context, dir string) (total int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+				return nil // a task's files come and go
+			}
+			return err
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			total += info.Size()
+		}
+		return nil
+	})
+	return total, err
 }

@@ -29,7 +29,7 @@ func mirrorName(repo, url string) string {
 // other processes wait at the lock. Objects are never collected, because clones borrow them.
 func (s *Store) mirror(ctx context.Context, r Request) (string, error) {
 	name := mirrorName(r.Repo, r.URL)
-	done := s.flights.DoChan(name+" "+r.SHA, func() (any, error) {
+	done := s.flights.DoChan(fmt.Sprint(name, " ", r.SHA, r.Resume), func() (any, error) {
 		// One caller that gives up must not fail the others.
 		return nil, s.refresh(context.WithoutCancel(ctx), name, r)
 	})
@@ -53,7 +53,7 @@ func (s *Store) refresh(ctx context.Context, name string, r Request) error {
 			return err
 		}
 	}
-	if r.SHA != "" && s.has(ctx, dir, r.SHA) {
+	if r.SHA != "" && !r.Resume && s.has(ctx, dir, r.SHA) {
 		return nil // pinned and here already: nothing to ask the remote for
 	}
 	err = s.fetch(ctx, dir, r, "--prune", r.URL, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")

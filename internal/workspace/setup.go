@@ -43,18 +43,53 @@ func (w *Workspace) Setup(ctx context.Context, commands []string, extra sandbox.
 	if extra.Limits.Wall == 0 {
 		extra.Limits.Wall = setupWall
 	}
-	for _, line := range commands {
-		res, err := w.store.opt.Box.Run(ctx, w.Policy(extra), sandbox.Command{Argv: []string{"/bin/sh", "-c", line}, Output: output})
-		if err != nil {
-			return fmt.Errorf("set up workspace %s: %w", w.ID, err)
-		}
-		if res.TimedOut || res.ExitCode != 0 {
-			return fmt.Errorf("set up workspace %s: %w: %q ended with %d: %s", w.ID, ErrSetup, line, res.ExitCode, lastLine(string(res.Output)))
-		}
+	made, err := w.setUp(ctx, commands, extra, output)
+	if err != nil {
+		return fmt.Errorf("set up workspace %s: %w", w.ID, err)
 	}
 	if err := writeFile(mark, []byte(key)); err != nil {
 		return fmt.Errorf("set up workspace %s: %w", w.ID, err)
 	}
-	w.Restored = false
+	w.Restored, w.SetupCached = false, made
+	return nil
+}
+
+// setUp takes an earlier result from the cache, or runs the commands and keeps theirs. A cache that fails costs time and nothing else.
+func (w *Workspace) setUp(ctx context.Context, commands []string, extra sandbox.Policy, output func([]byte)) (cached bool, err error) {
+	if !w.pristine() {
+		return false, w.runSetup(ctx, commands, extra, output)
+	}
+	w.touched = true
+	file, fill, err := w.setupFile(ctx, commands, extra)
+	if err != nil {
+		return false, err
+	}
+	hit, err := w.fromCache(file)
+	if hit && err == nil {
+		return true, nil
+	}
+	if err != nil {
+		w.store.opt.Warn(fmt.Errorf("the cached setup of workspace %s could not be used: %w", w.ID, errors.Join(err, os.Remove(file))))
+		fill = false // a part of it may lie here
+	}
+	if err := w.runSetup(ctx, commands, extra, output); err != nil || !fill {
+		return false, err
+	}
+	if err := w.toCache(ctx, file); err != nil {
+		w.store.opt.Warn(fmt.Errorf("the setup of workspace %s is not cached: %w", w.ID, err))
+	}
+	return false, nil
+}
+
+func (w *Workspace) runSetup(ctx context.Context, commands []string, extra sandbox.Policy, output func([]byte)) error {
+	for _, line := range commands {
+		res, err := w.store.opt.Box.Run(ctx, w.Policy(extra), sandbox.Command{Argv: []string{"/bin/sh", "-c", line}, Output: output})
+		if err != nil {
+			return err
+		}
+		if res.TimedOut || res.ExitCode != 0 {
+			return fmt.Errorf("%w: %q ended with %d: %s", ErrSetup, line, res.ExitCode, lastLine(string(res.Output)))
+		}
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,31 +22,53 @@ type Snapshot struct {
 	At     time.Time
 }
 
-// Snapshot reads the whole tree out of the box. It changes nothing in the workspace.
+// Snapshot reads the whole tree out of the box. It changes nothing in the workspace. When nothing changed since the newest one, that
+// one is returned. One at a time.
 func (w *Workspace) Snapshot(ctx context.Context) (Snapshot, error) {
-	at := time.Now().UTC()
-	ref := fmt.Sprintf("refs/snapshots/%020d", at.UnixNano())
-	p, err := w.pack(ctx, "snapshot", "Snapshot", ref)
+	w.packing.Lock()
+	defer w.packing.Unlock()
+	snap, err := w.snapshot(ctx)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("snapshot workspace %s: %w", w.ID, err)
-	}
-	snap := Snapshot{Ref: ref, SHA: p.commit, Head: p.head, Branch: p.branch, At: at}
-	if err := w.store.nameSnapshot(ctx, w.ID, snap); err != nil {
 		return Snapshot{}, fmt.Errorf("snapshot workspace %s: %w", w.ID, err)
 	}
 	return snap, nil
 }
 
+func (w *Workspace) snapshot(ctx context.Context) (Snapshot, error) {
+	last, err := w.store.newest(ctx, w.ID)
+	if err != nil && !errors.Is(err, ErrNoSnapshot) {
+		return Snapshot{}, err
+	}
+	at := time.Now().UTC()
+	ref := fmt.Sprintf("refs/snapshots/%020d", at.UnixNano())
+	p, err := w.pack(ctx, "snapshot", "Snapshot", ref, last.SHA)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	p.branch = w.store.branchName(ctx, p.branch)
+	if last.SHA != "" && p.commit == last.SHA {
+		if p.branch == last.Branch {
+			return last, nil
+		}
+		if _, err := w.store.git(ctx, w.store.hostGit(w.ID), "update-ref", ref, p.commit); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	snap := Snapshot{Ref: ref, SHA: p.commit, Head: p.head, Branch: p.branch, At: at}
+	return snap, w.store.nameSnapshot(ctx, w.ID, snap)
+}
+
+// branchName is the name that the box reported, if it is one.
+func (s *Store) branchName(ctx context.Context, name string) string {
+	if _, err := s.git(ctx, "", "check-ref-format", "--branch", name); err != nil || strings.HasPrefix(name, "-") {
+		return ""
+	}
+	return name
+}
+
 // nameSnapshot notes the branch beside the ref and lets old snapshots go.
 func (s *Store) nameSnapshot(ctx context.Context, id string, snap Snapshot) error {
-	if _, err := s.git(ctx, "", "check-ref-format", "--branch", snap.Branch); err != nil || strings.HasPrefix(snap.Branch, "-") {
-		snap.Branch = ""
-	}
-	file := filepath.Join(s.hostDir(id), "branches", filepath.Base(snap.Ref))
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	if err := writeFile(file, []byte(snap.Branch)); err != nil {
+	if err := s.noteBranch(id, snap); err != nil {
 		return err
 	}
 	all, err := s.snapshots(ctx, id)
@@ -56,9 +79,36 @@ func (s *Store) nameSnapshot(ctx context.Context, id string, snap Snapshot) erro
 		if _, err := s.git(ctx, s.hostGit(id), "update-ref", "-d", old.Ref); err != nil {
 			return err
 		}
-		_ = os.Remove(filepath.Join(filepath.Dir(file), filepath.Base(old.Ref)))
+		_ = os.Remove(s.branchFile(id, old))
 	}
-	return nil
+	return s.tidy(ctx, id)
+}
+
+func (s *Store) branchFile(id string, snap Snapshot) string {
+	return filepath.Join(s.hostDir(id), "branches", filepath.Base(snap.Ref))
+}
+
+func (s *Store) noteBranch(id string, snap Snapshot) error {
+	file := s.branchFile(id, snap)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return writeFile(file, []byte(snap.Branch))
+}
+
+// looseLimit is how many loose objects a task's host repository may hold before they are packed and the unreachable ones go.
+const looseLimit = 4000
+
+// tidy packs from time to time. Objects that arrived a moment ago stay: somebody may be about to name them.
+func (s *Store) tidy(ctx context.Context, id string) error {
+	// Object ids are spread evenly, so one of the 256 folders tells about all.
+	few, err := os.ReadDir(filepath.Join(s.hostGit(id), "objects", "17"))
+	packs, _ := filepath.Glob(filepath.Join(s.hostGit(id), "objects", "pack", "*.pack"))
+	if (err != nil || len(few)*256 < looseLimit) && len(packs) < 50 {
+		return nil
+	}
+	_, err = s.git(ctx, s.hostGit(id), "gc", "--quiet", "--prune=10.minutes.ago")
+	return err
 }
 
 // snapshots lists them, oldest first.
@@ -77,8 +127,10 @@ func (s *Store) snapshots(ctx context.Context, id string) ([]Snapshot, error) {
 		if _, err := fmt.Sscanf(filepath.Base(f[0]), "%d", &nano); err != nil {
 			continue
 		}
-		branch, _ := os.ReadFile(filepath.Join(s.hostDir(id), "branches", filepath.Base(f[0])))
-		all = append(all, Snapshot{Ref: f[0], SHA: f[1], Head: f[2], Branch: string(branch), At: time.Unix(0, nano).UTC()})
+		snap := Snapshot{Ref: f[0], SHA: f[1], Head: f[2], At: time.Unix(0, nano).UTC()}
+		branch, _ := os.ReadFile(s.branchFile(id, snap))
+		snap.Branch = string(branch)
+		all = append(all, snap)
 	}
 	return all, nil
 }

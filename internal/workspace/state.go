@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha1" //nolint:gosec // git's own blob ids, compared with git's own tree; never what an approval is bound to
 	"crypto/sha256"
@@ -8,15 +9,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"reasonix/internal/agent"
 	"reasonix/internal/sandbox"
@@ -65,6 +69,9 @@ func (w *Workspace) scan(ctx context.Context) (map[string]entry, agent.TreeState
 		}
 		w.base = base
 	}
+	if w.cache == nil {
+		w.cache = w.store.readIndex(w.ID)
+	}
 	root, err := os.OpenRoot(w.Dir)
 	if err != nil {
 		return nil, agent.TreeState{}, err
@@ -77,6 +84,11 @@ func (w *Workspace) scan(ctx context.Context) (map[string]entry, agent.TreeState
 	}
 	if err := walk.dir(root, ""); err != nil {
 		return nil, agent.TreeState{}, err
+	}
+	if walk.read > 0 || len(walk.fresh) != len(w.cache) {
+		if err := w.store.writeIndex(w.ID, walk.fresh); err != nil {
+			return nil, agent.TreeState{}, err
+		}
 	}
 	w.cache = walk.fresh
 	return walk.entries, agent.TreeState{Hash: hashOf(walk.entries), Base: w.BaseSHA, Head: headOf(root)}, nil
@@ -94,13 +106,16 @@ func hashOf(entries map[string]entry) string {
 // walker visits one tree. Every step opens relative to a descriptor and checks that it got what it saw, so that a file swapped for
 // a link in between is an error and not a way out.
 type walker struct {
-	ctx     context.Context
-	base    *baseTree
-	old     map[string]cached
+	ctx   context.Context
+	base  *baseTree
+	old   map[string]cached
+	blobs string
+	now   time.Time
+
+	mu      sync.Mutex
 	fresh   map[string]cached
 	entries map[string]entry
-	blobs   string
-	now     time.Time
+	read    int // files whose content was read
 }
 
 func (k *walker) dir(d *os.Root, at string) error {
@@ -116,18 +131,27 @@ func (k *walker) dir(d *os.Root, at string) error {
 	if err != nil {
 		return err
 	}
+	var files errgroup.Group // files of one folder are read side by side, while its descriptor is open
+	files.SetLimit(runtime.GOMAXPROCS(0))
+	var failed error
 	for _, e := range list {
 		if e.Name() == ".git" {
 			continue // the repository itself; head is told apart
 		}
-		if err := k.one(d, e.Name(), path.Join(at, e.Name())); err != nil {
-			return err
+		if failed = k.one(d, e.Name(), path.Join(at, e.Name()), &files); failed != nil {
+			break
 		}
 	}
-	return nil
+	return errors.Join(failed, files.Wait())
 }
 
-func (k *walker) one(d *os.Root, name, at string) error {
+func (k *walker) put(at string, e entry) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.entries[at] = e
+}
+
+func (k *walker) one(d *os.Root, name, at string, files *errgroup.Group) error {
 	info, err := d.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -142,7 +166,7 @@ func (k *walker) one(d *os.Root, name, at string) error {
 	case info.IsDir():
 		sub, err := d.OpenRoot(name)
 		if errors.Is(err, fs.ErrPermission) {
-			k.entries[at] = entry{Mode: "s", Hash: "unreadable"} // a folder that its owner closed
+			k.put(at, entry{Mode: "s", Hash: "unreadable"}) // a folder that its owner closed
 			return nil
 		}
 		if err != nil {
@@ -158,34 +182,38 @@ func (k *walker) one(d *os.Root, name, at string) error {
 		if err != nil {
 			return err
 		}
-		k.entries[at] = entry{Mode: "l", Hash: digest(target), Size: int64(len(target))}
+		k.put(at, entry{Mode: "l", Hash: digest(target), Size: int64(len(target))})
 		return nil
 	case !info.Mode().IsRegular():
-		k.entries[at] = entry{Mode: "s", Hash: info.Mode().Type().String()}
+		k.put(at, entry{Mode: "s", Hash: info.Mode().Type().String()})
 		return nil
 	}
-	return k.file(d, name, at, info)
-}
-
-func (k *walker) file(d *os.Root, name, at string, info fs.FileInfo) error {
 	stamp := stampOf(info)
 	if old, ok := k.old[at]; ok && stamp != "" && old.stamp == stamp {
-		k.entries[at], k.fresh[at] = old.entry, old
+		k.put(at, old.entry)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.fresh[at] = old
 		return nil
 	}
+	files.Go(func() error { return k.file(d, name, at, info, stamp) })
+	return nil
+}
+
+func (k *walker) file(d *os.Root, name, at string, info fs.FileInfo, stamp string) error {
 	e := entry{Mode: "f", Size: info.Size()}
 	if info.Mode()&0o111 != 0 {
 		e.Mode = "x"
 	}
 	if info.Size() > hashedWhole {
 		e.Hash = digest(strconv.FormatInt(info.Size(), 10) + " " + stamp)
-		k.entries[at] = e
+		k.put(at, e)
 		return nil
 	}
 	f, err := d.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		e.Hash = digest("unreadable " + stamp)
-		k.entries[at] = e
+		k.put(at, e)
 		return nil
 	}
 	if err != nil {
@@ -199,41 +227,56 @@ func (k *walker) file(d *os.Root, name, at string, info fs.FileInfo) error {
 	if err := k.content(f, at, &e); err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.entries[at] = e
+	k.read++
 	if settled(info, k.now) {
 		k.fresh[at] = cached{entry: e, stamp: stamp}
 	}
 	return nil
 }
 
+// buffers are for reading; most files fit into one.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 // content hashes what is read, and keeps small files that the base commit does not have as they are.
 func (k *walker) content(f io.Reader, at string, e *entry) error {
 	sum := sha256.New()
-	var git hash.Hash
-	var kept strings.Builder
-	into := []io.Writer{sum}
-	if e.Size <= keptText {
-		git = sha1.New()
-		fmt.Fprintf(git, "blob %d\x00", e.Size)
-		into = append(into, git, &kept)
+	limited := io.LimitReader(f, hashedWhole)
+	if e.Size > keptText {
+		if _, err := io.Copy(sum, limited); err != nil {
+			return err
+		}
+		e.Hash = hex.EncodeToString(sum.Sum(nil))
+		return nil
 	}
-	if _, err := io.Copy(io.MultiWriter(into...), io.LimitReader(f, hashedWhole)); err != nil {
+	text := buffers.Get().(*bytes.Buffer)
+	text.Reset()
+	defer func() {
+		if text.Cap() <= 2*keptText {
+			buffers.Put(text)
+		}
+	}()
+	if _, err := text.ReadFrom(limited); err != nil {
 		return err
 	}
+	sum.Write(text.Bytes())
 	e.Hash = hex.EncodeToString(sum.Sum(nil))
-	if git == nil {
-		return nil
-	}
-	if k.base.blobs[at] == hex.EncodeToString(git.Sum(nil)) {
-		e.Base = true
-		return nil
+	if want, tracked := k.base.blobs[at]; tracked {
+		git := sha1.New()
+		fmt.Fprintf(git, "blob %d\x00", e.Size)
+		git.Write(text.Bytes())
+		if e.Base = want == hex.EncodeToString(git.Sum(nil)); e.Base {
+			return nil
+		}
 	}
 	e.Kept = true
 	file := filepath.Join(k.blobs, e.Hash)
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
-	return writeFile(file, []byte(kept.String()))
+	return writeFile(file, text.Bytes())
 }
 
 func digest(text string) string {
@@ -289,10 +332,48 @@ func smallFile(root *os.Root, name string) (string, bool) {
 	return string(data), err == nil
 }
 
-// manifest is a state as the host keeps it.
+// manifest is a state as the host keeps it: what differs from the base commit.
 type manifest struct {
 	Head    string           `json:"head"`
-	Entries map[string]entry `json:"entries"`
+	Entries map[string]entry `json:"entries"` // files that are not the base's
+	Exec    []string         `json:"exec"`    // the base's files that are executable
+	Gone    []string         `json:"gone"`    // the base's files that are not there or stand in Entries
+}
+
+// narrow and whole are each other's inverse, up to the hashes of the base's own files.
+func narrow(head string, entries map[string]entry, base *baseTree) manifest {
+	m := manifest{Head: head, Entries: map[string]entry{}}
+	for p, e := range entries {
+		switch {
+		case !e.Base:
+			m.Entries[p] = e
+		case e.Mode == "x":
+			m.Exec = append(m.Exec, p)
+		}
+	}
+	for p := range base.blobs {
+		if e, ok := entries[p]; !ok || !e.Base {
+			m.Gone = append(m.Gone, p)
+		}
+	}
+	return m
+}
+
+func (m manifest) whole(base *baseTree) map[string]entry {
+	all := make(map[string]entry, len(base.blobs)+len(m.Entries))
+	for p := range base.blobs {
+		all[p] = entry{Mode: "f", Base: true}
+	}
+	for _, p := range m.Exec {
+		all[p] = entry{Mode: "x", Base: true}
+	}
+	for _, p := range m.Gone {
+		delete(all, p)
+	}
+	for p, e := range m.Entries {
+		all[p] = e
+	}
+	return all
 }
 
 func (w *Workspace) manifestFile(hash string) string {
@@ -304,7 +385,7 @@ func (w *Workspace) keep(hash string, entries map[string]entry, head string) err
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	data, err := json.Marshal(manifest{Head: head, Entries: entries})
+	data, err := json.Marshal(narrow(head, entries, w.base))
 	if err != nil {
 		return err
 	}

@@ -153,6 +153,7 @@ func TestOldSnapshotsGo(t *testing.T) {
 	o := newOffice(t)
 	w := o.prepare("t1")
 	for range keptSnapshots + 2 {
+		o.task(w, "echo more >> main.go")
 		if _, err := w.Snapshot(context.Background()); err != nil {
 			t.Fatal(err)
 		}

@@ -21,17 +21,20 @@ import (
 
 // Options are the store's surroundings.
 type Options struct {
-	Git    string                             // git program, empty: from PATH
-	Box    sandbox.Box                        // where a task's git runs; without a real box snapshot and harvest are refused
-	Lookup func(string) (string, bool)        // host environment for the boxes, nil: os.LookupEnv
-	Scan   func(diff string) (found []string) // secrets in what would be published, described without showing them; may be nil
+	Git    string                      // git program, empty: from PATH
+	Box    sandbox.Box                 // where a task's git runs; without a real box snapshot and harvest are refused
+	Lookup func(string) (string, bool) // host environment for the boxes, nil: os.LookupEnv
+	Warn   func(error)                 // what went wrong and costs nothing but time, nil: nobody is told
+	// SetupCache bounds the results of setup commands that are kept for other tasks, in bytes; 0: none are.
+	SetupCache int64
+	Scan       func(diff string) (found []string) // secrets in what would be published, described without showing them; may be nil
 }
 
 // Store keeps mirrors and workspaces below one folder of the host:
 //
 //	mirrors/   one bare repository per upstream, upstream objects only
 //	work/ID/   tree, home, temp, caches: what the task's box can write
-//	host/ID/   what the host keeps about the task: its bare repository, states, meta.json; no box sees it
+//	host/ID/   what the host keeps about the task: its bare repository, states, meta.json; no command of the task sees it
 type Store struct {
 	root    string
 	opt     Options
@@ -51,6 +54,9 @@ func Open(root string, opt Options) (*Store, error) {
 			return nil, fmt.Errorf("open workspaces: git is missing, install it: %w", err)
 		}
 		opt.Git = path
+	}
+	if opt.Warn == nil {
+		opt.Warn = func(error) {}
 	}
 	if opt.Lookup == nil {
 		opt.Lookup = os.LookupEnv
@@ -107,8 +113,9 @@ func (s *Store) prepare(ctx context.Context, r Request) (*Workspace, error) {
 	}
 	defer unlock()
 	m, err := s.readMeta(r.ID)
+	fresh := errors.Is(err, ErrUnknown)
 	switch {
-	case errors.Is(err, ErrUnknown):
+	case fresh:
 		if m, err = s.create(ctx, r); err != nil {
 			return nil, errors.Join(err, s.discard(r.ID))
 		}
@@ -116,6 +123,10 @@ func (s *Store) prepare(ctx context.Context, r Request) (*Workspace, error) {
 		return nil, err
 	}
 	w := s.workspace(m, r.Rules)
+	w.setupFiles = r.SetupFiles
+	if w.Fresh = fresh; fresh {
+		w.Pushed = m.Pushed
+	}
 	if _, err := os.Stat(w.Dir); errors.Is(err, fs.ErrNotExist) {
 		if err := s.rebuild(ctx, w); err != nil {
 			return nil, err

@@ -4,7 +4,9 @@ package workspace
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,12 +15,15 @@ import (
 
 // Request says what a task works on.
 type Request struct {
-	ID         string // workspace id; Prepare with the same id opens what is there
-	Repo       string // name, for messages and the mirror's folder
-	URL        string // path or URL; empty: an empty repository
-	Base       string // branch, empty for the repository's default
-	SHA        string // exact commit, wins over Base
-	Branch     string // the task's own branch
+	ID         string                          // workspace id; Prepare with the same id opens what is there
+	Repo       string                          // name, for messages and the mirror's folder
+	URL        string                          // path or URL; empty: an empty repository
+	Base       string                          // branch, empty for the repository's default
+	SHA        string                          // exact commit, wins over Base
+	Branch     string                          // the task's own branch
+	Resume     bool                            // earlier work was done under ID: a workspace that is gone starts from what Branch holds at the remote, if it is there
+	SetupFiles []string                        // files of the base that setup commands depend on, for the cache; empty: all files
+	Admit      func(ctx context.Context) error // asked before a new workspace is made, one at a time; its error ends Prepare. May be nil
 	Credential Credential
 	Rules      Rules // what may be harvested; not stored, give them at every Prepare
 }
@@ -73,13 +78,23 @@ type Workspace struct {
 	Branch  string
 	// Restored is set when Dir was rebuilt from a snapshot: ignored files are gone and setup has to run again.
 	Restored bool
+	From     Snapshot // that it was rebuilt from; zero when there was none
+	Fresh    bool     // made by this Prepare
+	// SetupCached: the setup commands did not run, their result was copied from an earlier task's clone.
+	SetupCached bool
+	Pushed      string // Fresh, and started from what the task's branch held at the remote: that commit
 
-	store *Store
-	meta  meta
-	rules Rules
-	mu    sync.Mutex
-	base  *baseTree
-	cache map[string]cached
+	store   *Store
+	meta    meta
+	rules   Rules
+	touched bool // commands ran in it
+	// setupFiles are those of the base that the setup cache is keyed by; empty: all.
+	setupFiles []string
+	// packing: one bundle at a time.
+	packing sync.Mutex
+	mu      sync.Mutex
+	base    *baseTree
+	cache   map[string]cached
 }
 
 // meta is what the host keeps about a workspace; writing it is the last step of making one.
@@ -92,6 +107,7 @@ type meta struct {
 	Base    string    `json:"base"`
 	Branch  string    `json:"branch"`
 	Created time.Time `json:"created"`
+	Pinned  bool      `json:"pinned,omitempty"` // base is a commit that the request named
 	Pushed  string    `json:"pushed,omitempty"` // head of the last push
 }
 
@@ -113,3 +129,29 @@ func (w *Workspace) Policy(extra sandbox.Policy) sandbox.Policy {
 	}
 	return p
 }
+
+// BoxDigest identifies what the box allows, wherever the store lies: an approval that was given before the store moved still holds.
+func (w *Workspace) BoxDigest(p sandbox.Policy) string {
+	place := func(path string) string {
+		if rel, err := filepath.Rel(w.store.root, path); err == nil && filepath.IsLocal(rel) {
+			return "/store/" + filepath.ToSlash(rel)
+		}
+		return path
+	}
+	all := func(list []string, f func(string) string) []string {
+		out := make([]string, len(list))
+		for i, v := range list {
+			out[i] = f(v)
+		}
+		return out
+	}
+	p.Workspace, p.Home, p.Temp = place(p.Workspace), place(p.Home), place(p.Temp)
+	p.Caches, p.Writable, p.Readable = all(p.Caches, place), all(p.Writable, place), all(p.Readable, place)
+	p.Env = all(p.Env, func(kv string) string {
+		return strings.ReplaceAll(kv, w.store.root+string(filepath.Separator), "/store/")
+	})
+	return p.Digest()
+}
+
+// Place names the workspace in what an approval is bound to, wherever the store lies.
+func (w *Workspace) Place() string { return "workspace:" + w.ID }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"reasonix/internal/filelock"
 	"reasonix/internal/flow"
 	"reasonix/internal/task"
 )
@@ -130,13 +131,13 @@ func (s *Store) newWorker(host string, max int, attempt func(ctx context.Context
 }
 
 // becomeHost takes the file lock that makes this process the only one of its host name.
-func (s *Store) becomeHost(ctx context.Context, host string) (unlock func(), err error) {
+func (s *Store) becomeHost(ctx context.Context, host string) (unlock func() error, err error) {
 	path := s.hostLock(host)
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for told := false; ; {
-		unlock, err := tryLock(path)
-		if err == nil || !errors.Is(err, errLocked) {
+		unlock, err := filelock.Try(path)
+		if err == nil || !errors.Is(err, filelock.ErrLocked) {
 			return unlock, err
 		}
 		if !told {
@@ -163,6 +164,13 @@ func (s *Store) takeBack(ctx context.Context, host string) error {
 		if err != nil {
 			return err
 		}
+		// What an earlier process took is of unknown fate: it is due now, and looked up before it is made again.
+		err = tx.exec(`UPDATE posts SET taken_until = ?1 WHERE state = 'pending' AND taken_until > ?1 AND taken_by <> ?2 AND substr(taken_by, 1, length(?3)) = ?3`,
+			nanos(tx.now), s.taker(host), host+" ")
+		if err != nil {
+			return err
+		}
+		tx.posts = true
 		_, err = tx.sweep(tx.now)
 		return err
 	})

@@ -114,8 +114,8 @@ func (s *Store) Due(ctx context.Context, connections []string, n int, hold time.
 			return err
 		}
 		for i := range due {
-			err := tx.row(`UPDATE posts SET uncertain = uncertain OR taken_until > 0, taken_until = ?, tries = tries + 1
-				WHERE key = ? RETURNING uncertain, tries - 1`, nanos(tx.now.Add(hold)), due[i].Key).Scan(&due[i].Uncertain, &due[i].Tries)
+			err := tx.row(`UPDATE posts SET uncertain = uncertain OR taken_until > 0, taken_until = ?, taken_by = ?, tries = tries + 1
+				WHERE key = ? RETURNING uncertain, tries - 1`, nanos(tx.now.Add(hold)), s.taker(s.host), due[i].Key).Scan(&due[i].Uncertain, &due[i].Tries)
 			if err != nil {
 				return err
 			}
@@ -128,6 +128,9 @@ func (s *Store) Due(ctx context.Context, connections []string, n int, hold time.
 	s.news.outboxAt(s.now().Add(hold))
 	return due, nil
 }
+
+// taker names this process as a host's.
+func (s *Store) taker(host string) string { return host + " " + s.self }
 
 // anyDue spares an idle host the write lock, and sees to it that the outbox is woken when the next post's time comes.
 func (s *Store) anyDue(ctx context.Context, connections []string) (some bool, err error) {

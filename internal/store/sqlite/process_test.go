@@ -154,3 +154,50 @@ func waitForClaim(t *testing.T, path, taskID string) {
 	}
 	_ = cmd.Wait() // killed
 }
+
+// A post that a killed host had taken is due at once for its successor, as one of unknown fate; what another host or the successor itself took stays taken.
+func TestInvariant07_WhatAKilledHostHadTakenIsLookedUpAtOnceByItsSuccessor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	take := func(s *Store, want string) []flow.Queued {
+		t.Helper()
+		due, err := s.Due(t.Context(), []string{"slack"}, 1, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, q := range due {
+			got += q.TaskID
+		}
+		if got != want {
+			t.Fatalf("taken: %q, want %q", got, want)
+		}
+		return due
+	}
+	dead, stranger := mustOpen(t, path, Options{Host: "a"}), mustOpen(t, path, Options{Host: "ab"})
+	defer stranger.Close()
+	ids := make([]string, 3)
+	for i, s := range []*Store{dead, stranger, stranger} {
+		tk, err := s.Open(t.Context(), opening(fmt.Sprint(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = tk.ID
+	}
+	take(dead, ids[0])
+	take(stranger, ids[1])
+	if err := dead.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := mustOpen(t, path, Options{Host: "a"})
+	defer next.Close()
+	own := take(next, ids[2])
+	take(next, "")
+	if err := next.takeBack(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	due := take(next, ids[0])
+	if !due[0].Uncertain || own[0].Uncertain {
+		t.Errorf("uncertain: the dead host's %v, its own %v", due[0].Uncertain, own[0].Uncertain)
+	}
+	take(next, "")
+}

@@ -20,6 +20,7 @@ var migrations = []string{
 	"migrations/0001_state.sql",
 	"migrations/0002_slots.sql",
 	"migrations/0003_days.sql",
+	"migrations/0004_takers.sql",
 }
 
 // migrate makes the first connection and brings the schema up to date, both under a file lock: two first starts at once would

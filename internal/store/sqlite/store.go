@@ -3,6 +3,7 @@ package sqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ type Store struct {
 	log   *slog.Logger
 	clock func() time.Time
 	host  string
+	self  string // this process among those that were or are its host
 	w, r  *sql.DB
 	river *river.Client[*sql.Tx] // inserts only
 	jobs  *wakeup
@@ -56,7 +58,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
-	s := &Store{path: abs, log: opt.Log, clock: opt.Now, host: opt.Host, jobs: newWakeup(), news: newNews()}
+	s := &Store{path: abs, log: opt.Log, clock: opt.Now, host: opt.Host, self: rand.Text(), jobs: newWakeup(), news: newNews()}
 	if s.log == nil {
 		s.log = slog.Default()
 	}

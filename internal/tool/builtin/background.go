@@ -119,6 +119,7 @@ func look(ctx context.Context, env tool.Env, raw json.RawMessage) (string, error
 func state(ctx context.Context, env tool.Env, g tool.Glimpse, learn bool) string {
 	age := g.Age.Round(time.Second)
 	if g.Running {
+		tool.ReportFrom(ctx).Live = true
 		return fmt.Sprintf("%s runs since %s", g.ID, age)
 	}
 	if learn {

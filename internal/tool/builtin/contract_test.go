@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"reasonix/internal/evidence"
 	"reasonix/internal/provider"
 	"reasonix/internal/sandbox"
+	"reasonix/internal/tool"
 )
 
 var update = flag.Bool("update", false, "write the canonical schemas into docs/TOOL_CONTRACT.md")
@@ -29,7 +31,7 @@ func TestTheContractSaysWhatIsOffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	offered := map[string]provider.ToolSchema{}
-	for _, s := range newRig(t, sandbox.FilesConfig{}).reg.Schemas() {
+	for _, s := range everyTool(t).Schemas() {
 		offered[s.Name] = s
 	}
 	if *update {
@@ -65,6 +67,16 @@ func TestTheContractSaysWhatIsOffered(t *testing.T) {
 			t.Errorf("%s is offered and not documented", name)
 		}
 	}
+}
+
+// everyTool is what a run offers: the built-ins and complete_step, which belongs to evidence.
+func everyTool(t *testing.T) *tool.Registry {
+	t.Helper()
+	reg := newRig(t, sandbox.FilesConfig{}).reg
+	if err := reg.Add(evidence.NewStep(evidence.StepPorts{})); err != nil {
+		t.Fatal(err)
+	}
+	return reg
 }
 
 // eachSection calls fn with the body of each ### section and joins what it returns.
@@ -119,7 +131,7 @@ func rewrite(t *testing.T, page []byte, offered map[string]provider.ToolSchema) 
 
 // A first request with every built-in tool has to stay small: its bytes are paid for on every turn.
 func TestAllToolsTogetherStaySmall(t *testing.T) {
-	reg := newRig(t, sandbox.FilesConfig{}).reg
+	reg := everyTool(t)
 	type function struct {
 		Type     string              `json:"type"`
 		Function provider.ToolSchema `json:"function"`
@@ -147,7 +159,7 @@ func TestAllToolsTogetherStaySmall(t *testing.T) {
 		t.Errorf("the first request has %d bytes, the limit is %d", len(b), most)
 	}
 	t.Logf("%d bytes for %d tools", len(b), len(request.Tools))
-	if again := newRig(t, sandbox.FilesConfig{}).reg.Fingerprint(); !bytes.Equal(again, reg.Fingerprint()) {
+	if again := everyTool(t).Fingerprint(); !bytes.Equal(again, reg.Fingerprint()) {
 		t.Error("the same tools gave different bytes")
 	}
 }

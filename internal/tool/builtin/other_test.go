@@ -130,5 +130,8 @@ func TestAToolIsOfferedOnlyWhenItsPortIsThere(t *testing.T) {
 		if tl.ReadOnly() != strings.Contains(" "+readers+" ", " "+n+" ") {
 			t.Errorf("%s says ReadOnly %v", n, tl.ReadOnly())
 		}
+		if tool.ChangesWorkspace(tl) != !strings.Contains(" "+readers+" web_fetch ", " "+n+" ") { // what evidence takes for a change
+			t.Errorf("%s says ChangesWorkspace %v", n, tool.ChangesWorkspace(tl))
+		}
 	}
 }

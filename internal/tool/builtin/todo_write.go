@@ -12,7 +12,8 @@ import (
 
 const (
 	todoDescription = `Keep the plan of a task with several steps: send the whole list each time. One item at most is in_progress.
-Level 1 items are sub-steps of the level 0 item above them: they complete in order, and that item stays pending until they are done.`
+Level 1 items are sub-steps of the level 0 item above them: they complete in order, and that item stays pending until they are done.
+Sign items off with complete_step where it is offered: one that is ticked off here counts as done without evidence.`
 
 	todoSchema = `{"type":"object","additionalProperties":false,"required":["todos"],"properties":{` +
 		`"todos":{"type":"array","maxItems":100,"items":{"type":"object","additionalProperties":false,"required":["content","status"],"properties":{` +

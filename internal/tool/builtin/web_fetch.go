@@ -42,6 +42,9 @@ type webFetch struct {
 	env tool.Env
 }
 
+// Outward: nothing in the workspace changes.
+func (webFetch) Outward() bool { return true }
+
 // Execute implements tool.Tool.
 func (t webFetch) Execute(ctx context.Context, raw json.RawMessage) (string, error) {
 	a, err := decode[struct {
