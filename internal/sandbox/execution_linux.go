@@ -155,8 +155,11 @@ func (x *execution) await(ctx context.Context, cmd *exec.Cmd, child <-chan int) 
 	case <-ctx.Done():
 		killed = true
 	}
-	killBox(cmd.Process, child)
+	fd, ok := killBox(cmd.Process, child)
 	<-waited
+	if ok {
+		reap(fd)
+	}
 	return killed, stopped
 }
 
@@ -336,18 +339,26 @@ func watch(stat io.Reader) (child <-chan int, ended <-chan *int) {
 	return c, e
 }
 
-// killBox ends the first process of the pid namespace, and with it all others, also detached ones and those that ignore signals.
-func killBox(monitor *os.Process, child <-chan int) {
+// killBox ends the first process of the pid namespace, and with it all others, also detached ones and those that ignore signals. It
+// gives the handle of that process, if it had one.
+func killBox(monitor *os.Process, child <-chan int) (fd int, ok bool) {
 	select {
-	case fd, ok := <-child:
+	case fd, ok = <-child:
 		if ok {
 			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 			_ = awaitExit(fd)
-			unix.Close(fd)
 		}
 	case <-time.After(killGrace / 4): // not even started
 	}
 	_ = monitor.Kill()
+	return fd, ok
+}
+
+// reap closes the handle of a box's first process that has ended. bubblewrap leaves it to the nearest reaper, which is the host itself where
+// it is the first process of a container.
+func reap(fd int) {
+	_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil)
+	unix.Close(fd)
 }
 
 // awaitTree waits until the namespace is empty; killBox may have taken the handle already.
@@ -356,7 +367,7 @@ func awaitTree(child <-chan int) {
 	if !ok {
 		return
 	}
-	defer unix.Close(fd)
+	defer reap(fd)
 	if err := awaitExit(fd); err != nil {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 		_ = awaitExit(fd)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"reasonix/internal/tool"
 )
@@ -235,5 +236,24 @@ func TestAShadowHasItsMarkBeforeItsName(t *testing.T) {
 	close(done)
 	if bad := <-seen; bad > 0 {
 		t.Errorf("seen %d times without its mark", bad)
+	}
+}
+
+// In a container the host may be the first process, to which everything falls that has lost its parent.
+func TestBoxLeavesNoDeadToAHostThatIsTheReaper(t *testing.T) {
+	r := newRoom(t)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }()
+	for range 5 {
+		for _, kind := range []string{"plain", "detached", "timeout", "stopped"} {
+			if err := runKinds[kind](r); err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid > 0 {
+				t.Errorf("%s left the dead process %d, %v", kind, pid, err)
+			}
+		}
 	}
 }
