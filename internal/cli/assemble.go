@@ -299,7 +299,8 @@ func rulesOf(cfg config.Config) *permission.Policy {
 		}
 		return rules
 	}
-	return permission.NewPolicy(permission.Config{Mode: permission.Mode(p.Mode), Allow: with("allow", p.Allow), Ask: with("ask", p.Ask), Deny: with("deny", p.Deny), AllowDynamicBash: p.AllowDynamicBash})
+	return permission.NewPolicy(permission.Config{Mode: permission.Mode(p.Mode), Allow: with("allow", p.Allow), Ask: with("ask", p.Ask), Deny: with("deny", p.Deny), AllowDynamicBash: p.AllowDynamicBash,
+		ForeignShell: foreignShell(cfg)})
 }
 
 // model is a provider that is ready to use.

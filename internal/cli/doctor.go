@@ -106,7 +106,7 @@ func (a *app) envHealth() chat.HealthItem {
 
 // commonHealth checks what both the terminal and the host need.
 func (a *app) commonHealth(ctx context.Context, cfg config.Config, env config.Env) []chat.HealthItem {
-	return []chat.HealthItem{gitHealth(ctx), a.sandboxHealth(ctx, cfg), a.modelHealth(ctx, cfg, env)}
+	return []chat.HealthItem{gitHealth(ctx), a.sandboxHealth(ctx, cfg), shellHealth(cfg, cfg.Sandbox.Bash != "off"), a.modelHealth(ctx, cfg, env)}
 }
 
 func gitHealth(ctx context.Context) chat.HealthItem {
@@ -129,6 +129,9 @@ func (a *app) sandboxHealth(ctx context.Context, cfg config.Config) chat.HealthI
 	}
 	if len(rep.Limits) > 0 {
 		text += "; limits: " + strings.Join(rep.Limits, ", ")
+	}
+	if missing := unheld(cfg, rep.PerCall); len(missing) > 0 {
+		text += "; " + strings.Join(missing, "; ")
 	}
 	if box.Name() != "off" {
 		text += "; network: " + networkHealth(cfg)

@@ -59,7 +59,8 @@ type world struct {
 	allow   string // TOML list of allow rules; empty: ["Edit"]
 	publish string
 	console string
-	extra   string // more of the configuration
+	more    []string // of the host's environment
+	extra   string   // more of the configuration
 	process *exec.Cmd
 	log     *lockedBuffer
 	stopped chan struct{}
@@ -208,10 +209,10 @@ asks = { approvers = ["lead"] }
 }
 
 func (w *world) env() []string {
-	return []string{
+	return append([]string{
 		asChild + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + w.home, "REASONIX_HOME=" + w.home, "TMPDIR=" + os.TempDir(),
 		"HUB_TOKEN=" + w.github.Token, "HUB_SECRET=" + w.github.Secret, "TEAM_TOKEN=" + w.slack.Token, "TEAM_SECRET=" + w.slack.SigningSecret,
-	}
+	}, w.more...)
 }
 
 // start runs `reasonix bot start` and waits until the webhooks listen.

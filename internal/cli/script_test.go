@@ -87,6 +87,8 @@ func scripted(r modeld.Request) modeld.Turn {
 		return call("write_file", map[string]any{"path": "new.txt", "content": "hello\n"})
 	case has("run a command"):
 		return call("bash", map[string]any{"command": "echo from-the-box; id -u >/dev/null"})
+	case has("show the limits"):
+		return call("bash", map[string]any{"command": "ulimit -n; ulimit -t; cat /proc/self/comm"})
 	case has("ask me"):
 		return call("ask", map[string]any{"question": "Which version?"})
 	case has("never stop"):

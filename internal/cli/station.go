@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"time"
 
 	"reasonix/internal/config"
 	"reasonix/internal/permission"
@@ -25,7 +24,8 @@ type station struct {
 	home    string // of the configuration
 	root    string // the workspace
 	box     sandbox.Box
-	why     string // no box: what every command is told
+	why     string              // no box: what every command is told
+	with    sandbox.Interpreter // of the lines of bash
 	scratch scratch
 	jobs    *sandbox.Jobs
 
@@ -54,10 +54,13 @@ func (a *app) openStation(ctx context.Context, cfg config.Config, dir string) (*
 		return nil, err
 	}
 	s.box = box
+	if s.with, err = shellChoice(cfg).Find(box.Name() != "off", []string{root}); err != nil {
+		return nil, err
+	}
 	if s.scratch, err = scratchDirs(home, root); err != nil {
 		return nil, err
 	}
-	s.jobs = sandbox.NewJobs(box, s.policy)
+	s.jobs = s.with.Jobs(box, s.policy)
 	return s, nil
 }
 
@@ -90,7 +93,7 @@ func (s *station) configured() sandbox.Policy {
 	return sandbox.Policy{
 		Workspace: s.root, Home: s.scratch.home, Temp: s.scratch.temp, Caches: []string{s.scratch.caches}, Writable: expanded(s.cfg.Sandbox.AllowWrite),
 		Readable: toolchains(), ForbidRead: expanded(s.cfg.Sandbox.ForbidRead), Env: sandbox.BoxEnv(os.LookupEnv, s.scratch.home, "/tmp", s.scratch.caches),
-		Limits:  sandbox.Limits{Wall: time.Duration(s.cfg.Tools.BashTimeoutSeconds) * time.Second},
+		Limits:  boxLimits(s.cfg, false),
 		Network: terminalNetwork(s.cfg),
 	}
 }
@@ -134,7 +137,7 @@ func (s *station) equip(ctx context.Context, e equipment) (run.Spec, error) {
 	kit := run.Kit{Files: files.While(e.standing.Planning), Shell: noShell{s.why}, Enabled: s.cfg.Tools.Enabled}
 	if s.box != nil {
 		spec.BoxDigest = s.configured().Digest()
-		kit.Shell, kit.Background = sandbox.NewShell(s.box, s.policy), s.jobs
+		kit.Shell, kit.Background = s.with.Shell(s.box, s.policy), s.jobs
 		if e.keep {
 			kit.Runs = s.jobs.Knows
 		}

@@ -34,6 +34,7 @@ type workshop struct {
 	doors  map[string]chat.Door
 	spaces *workspace.Store
 	box    sandbox.Box // nil: no box on this machine, so no bash
+	shell  sandbox.Interpreter
 	log    *slog.Logger
 	data   string // where workspaces and mirrors live
 	home   string // of the configuration and the saved keys
@@ -64,6 +65,9 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 		return nil, err
 	default:
 		w.box = box
+	}
+	if w.shell, err = shellChoice(h.cfg).Find(w.box != nil, []string{data}); err != nil {
+		return nil, err
 	}
 	w.spaces, err = workspace.Open(data, workspace.Options{
 		Box: w.box, SetupCache: int64(h.cfg.Bot.SetupCacheMB) << 20,
@@ -288,7 +292,7 @@ func (b *bench) writeRoots() []string {
 func (b *bench) extra() sandbox.Policy {
 	return sandbox.Policy{
 		Writable: expanded(b.cfg.Sandbox.AllowWrite), Readable: toolchains(), ForbidRead: expanded(b.cfg.Sandbox.ForbidRead),
-		Limits:  sandbox.Limits{Wall: time.Duration(b.cfg.Tools.BashTimeoutSeconds) * time.Second, DiskBytes: int64(b.cfg.Sandbox.DiskMB) << 20},
+		Limits:  boxLimits(b.cfg, true),
 		Network: b.network(),
 	}
 }
@@ -320,8 +324,8 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 	if b.shop.box != nil {
 		standing := s.Standing
 		now := func() sandbox.Policy { return planned(b.policy(), standing) }
-		b.jobs = sandbox.NewJobs(b.shop.box, now)
-		kit.Shell, kit.Background = sandbox.NewShell(b.shop.box, now), b.jobs
+		b.jobs = b.shop.shell.Jobs(b.shop.box, now)
+		kit.Shell, kit.Background = b.shop.shell.Shell(b.shop.box, now), b.jobs
 		s.ReadOnlyBox = true
 		b.turns = workspace.NewTurns(b.space, time.Duration(b.shop.cfg.Bot.SnapshotEvery), func(err error) {
 			b.shop.log.Warn("snapshot at a turn boundary failed; the workspace itself is there", "task", b.t.ID, "error", err)

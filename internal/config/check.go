@@ -27,11 +27,12 @@ func (c *Config) check() error {
 			bad("sandbox.allow_write: %q: name an absolute folder, not the root of the file system", w)
 		}
 	}
-	for key, n := range map[string]int64{"sandbox.disk_mb": int64(c.Sandbox.DiskMB), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor), "bot.snapshot_every": int64(c.Bot.SnapshotEvery), "bot.setup_cache_mb": int64(c.Bot.SetupCacheMB), "bot.max_workspaces": int64(c.Bot.MaxWorkspaces), "bot.max_workspaces_mb": int64(c.Bot.MaxWorkspacesMB)} {
+	for key, n := range c.counts() {
 		if n < 0 {
-			bad("%s is negative: 0 means no limit", key)
+			bad("%s is negative: 0 means %s", key, zeroMeans(key))
 		}
 	}
+	c.checkBox(bad)
 	for _, h := range c.Sandbox.AllowHosts {
 		if err := sandbox.CheckHost(h); err != nil {
 			bad("sandbox.allow_hosts: %v", err)
@@ -140,5 +141,42 @@ func unique[T any](bad func(string, ...any), list string, items []T, name func(T
 			bad("[[%s]] has two entries named %q", list, n)
 		}
 		seen[n] = true
+	}
+}
+
+// counts are the numbers that cannot be negative.
+func (c *Config) counts() map[string]int64 {
+	s := c.Sandbox
+	return map[string]int64{
+		"sandbox.disk_mb": int64(s.DiskMB), "sandbox.memory_mb": int64(s.MemoryMB), "sandbox.processes": int64(s.Processes), "sandbox.open_files": int64(s.OpenFiles),
+		"sandbox.file_mb": int64(s.FileMB), "sandbox.cpu_seconds": int64(s.CPUSeconds), "bot.keep_workspaces": int64(c.Bot.Keep), "bot.keep_workspaces_for": int64(c.Bot.KeepFor), "bot.snapshot_every": int64(c.Bot.SnapshotEvery), "bot.setup_cache_mb": int64(c.Bot.SetupCacheMB),
+		"bot.max_workspaces": int64(c.Bot.MaxWorkspaces), "bot.max_workspaces_mb": int64(c.Bot.MaxWorkspacesMB),
+	}
+}
+
+func zeroMeans(key string) string {
+	switch key {
+	case "sandbox.memory_mb", "sandbox.processes", "sandbox.open_files", "sandbox.file_mb":
+		return "the default"
+	}
+	return "no limit"
+}
+
+// checkBox refuses limits under which no command can run at all.
+func (c *Config) checkBox(bad func(string, ...any)) {
+	s := c.Sandbox
+	for _, least := range []struct {
+		key     string
+		is, min int
+	}{{"memory_mb", s.MemoryMB, 16}, {"processes", s.Processes, 8}, {"open_files", s.OpenFiles, 16}, {"file_mb", s.FileMB, 1}} {
+		if least.is > 0 && least.is < least.min {
+			bad("sandbox.%s = %d: no command can work with less than %d", least.key, least.is, least.min)
+		}
+	}
+	if s.CPUs < 0 || (s.CPUs > 0 && s.CPUs < 0.05) || s.CPUs > 4096 {
+		bad("sandbox.cpus = %v: a number of processors from 0.05 on, or 0 for no limit", s.CPUs)
+	}
+	if err := (sandbox.ShellChoice{Prefer: c.Tools.Shell.Prefer, Path: c.Tools.Shell.Path}).Check(); err != nil {
+		bad("%v", err)
 	}
 }

@@ -44,6 +44,13 @@ type Agent struct {
 type Tools struct {
 	Enabled            []string `toml:"enabled"`
 	BashTimeoutSeconds int      `toml:"bash_timeout_seconds"`
+	Shell              Shell    `toml:"shell"`
+}
+
+// Shell is the program that runs the lines of bash (Spec, section 5).
+type Shell struct {
+	Prefer string `toml:"prefer"` // auto, bash, powershell or pwsh
+	Path   string `toml:"path"`   // absolute; empty: the usual place
 }
 
 // Permissions are rules and the fallback (Spec, section 3.7).
@@ -65,6 +72,12 @@ type Sandbox struct {
 	AllowWrite    []string `toml:"allow_write"`
 	ForbidRead    []string `toml:"forbid_read"`
 	DiskMB        int      `toml:"disk_mb"`     // that the folders of one task may hold together; 0 = no limit
+	MemoryMB      int      `toml:"memory_mb"`   // of one command with all it starts; 0 = four fifths of what the host may use, where cgroups hold it
+	Processes     int      `toml:"processes"`   // of one command; 0 = the box's default
+	OpenFiles     int      `toml:"open_files"`  // of one process; 0 = the box's default
+	FileMB        int      `toml:"file_mb"`     // of one file; 0 = the box's default
+	CPUSeconds    int      `toml:"cpu_seconds"` // of one process; 0 = no limit
+	CPUs          float64  `toml:"cpus"`        // processors that one command may keep busy; 0 = no limit
 	Network       bool     `toml:"network"`     // of every box; false: of those routes that say network = true
 	AllowHosts    []string `toml:"allow_hosts"` // narrows it; empty: every public host
 }
@@ -289,7 +302,7 @@ func Defaults() Config {
 	return Config{
 		DefaultModel: "deepseek",
 		Agent:        Agent{GoalBlockedRepeats: 1},
-		Tools:        Tools{BashTimeoutSeconds: 120},
+		Tools:        Tools{BashTimeoutSeconds: 120, Shell: Shell{Prefer: "auto"}},
 		Permissions:  Permissions{Mode: "ask"},
 		Sandbox:      Sandbox{Bash: "enforce", Backend: "auto"},
 		Bot: Bot{

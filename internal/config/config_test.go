@@ -30,6 +30,14 @@ var scalarKeys = map[string][2]string{
 	"agent.task_cost_budget":         {`"5 USD"`, `"6 USD"`},
 	"tools.enabled":                  {`["bash"]`, `["ls"]`},
 	"tools.bash_timeout_seconds":     {`5`, `6`},
+	"tools.shell.prefer":             {`"bash"`, `"auto"`},
+	"tools.shell.path":               {`"/bin/bash"`, `"/usr/bin/bash"`},
+	"sandbox.memory_mb":              {`100`, `200`},
+	"sandbox.processes":              {`100`, `200`},
+	"sandbox.open_files":             {`100`, `200`},
+	"sandbox.file_mb":                {`100`, `200`},
+	"sandbox.cpu_seconds":            {`100`, `200`},
+	"sandbox.cpus":                   {`1.5`, `2`},
 	"permissions.mode":               {`"deny"`, `"allow"`},
 	"permissions.allow_dynamic_bash": {`false`, `true`},
 	"sandbox.bash":                   {`"off"`, `"enforce"`},
@@ -43,10 +51,11 @@ var scalarKeys = map[string][2]string{
 func TestProjectWinsOverUserWinsOverDefaultForEveryKey(t *testing.T) {
 	for key, values := range scalarKeys {
 		t.Run(key, func(t *testing.T) {
-			table, leaf, nested := strings.Cut(key, ".")
+			nested := strings.Contains(key, ".")
+			table, leaf := key[:max(0, strings.LastIndex(key, "."))], key[strings.LastIndex(key, ".")+1:]
 			line := func(v string) string {
 				if !nested {
-					return table + " = " + v + "\n"
+					return leaf + " = " + v + "\n"
 				}
 				return "[" + table + "]\n" + leaf + " = " + v + "\n"
 			}
@@ -179,6 +188,11 @@ func TestBadConfigurationIsNamedWithItsLine(t *testing.T) {
 		{"unknown table", "[agnt]\nx = 1\n", ":1: unknown key agnt"},
 		{"wrong type", "[tools]\nbash_timeout_seconds = \"soon\"\n", ":2: "},
 		{"bad mode", "[permissions]\nmode = \"maybe\"\n", "permissions.mode"},
+		{"memory", "[sandbox]\nmemory_mb = -1\n", "sandbox.memory_mb is negative: 0 means the default"},
+		{"too little memory", "[sandbox]\nmemory_mb = 2\n", "no command can work with less than 16"},
+		{"too few processes", "[sandbox]\nprocesses = 1\n", "less than 8"},
+		{"no processor", "[sandbox]\ncpus = -1.0\n", "from 0.05 on"},
+		{"a shell nobody knows", "[tools.shell]\nprefer = \"zsh\"\n", "use one of auto, bash, powershell, pwsh"},
 		{"disk", "[sandbox]\ndisk_mb = -1\n", "negative"},
 		{"snapshots", "[bot]\nsnapshot_every = \"-1s\"\n", "bot.snapshot_every is negative"},
 		{"snapshots without a unit", "[bot]\nsnapshot_every = \"5\"\n", ":2: "},

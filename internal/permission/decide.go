@@ -43,7 +43,7 @@ func (p *Policy) subject(c Call) (*subject, error) {
 		if err := json.Unmarshal(raw, &s.line); err != nil {
 			return nil, fmt.Errorf("command: %w", err)
 		}
-		s.class = Classify(s.line)
+		s.class = p.classify(s.line)
 	}
 	if len(s.paths) == 0 {
 		for _, raw := range argPaths(s.args) {

@@ -25,6 +25,7 @@ type Config struct {
 	AllowDynamicBash bool   // an Allow fallback covers human_required lines too
 	Tools            []string
 	Home             string // absolute, for rules that start with ~/
+	ForeignShell     string // the shell that bash lines are for, when it is no bash: no rule can look into them
 	FoldCase         bool   // the disk does not tell upper from lower case: deny and ask ignore case
 }
 
@@ -35,13 +36,14 @@ type Policy struct {
 	dynamic          bool
 	home             string
 	fold             bool
+	foreign          string
 	tools            map[string]bool
 	problems         []Problem
 }
 
 // NewPolicy builds a policy. Rules that cannot be read match nothing and are listed by Problems.
 func NewPolicy(c Config) *Policy {
-	p := &Policy{mode: c.Mode, dynamic: c.AllowDynamicBash, home: c.Home, fold: c.FoldCase, tools: map[string]bool{}}
+	p := &Policy{mode: c.Mode, dynamic: c.AllowDynamicBash, home: c.Home, fold: c.FoldCase, foreign: c.ForeignShell, tools: map[string]bool{}}
 	for _, t := range c.Tools {
 		p.tools[t] = true
 	}
@@ -154,4 +156,12 @@ func first(rules []Rule, match func(*Rule) bool) *Rule {
 // hasBash tells whether any rule is about commands.
 func hasBash(rules []Rule) bool {
 	return first(rules, func(r *Rule) bool { return r.tool == familyBash }) != nil
+}
+
+// classify is Classify where lines are bash. Lines for another shell are not read as what they are not.
+func (p *Policy) classify(line string) Classification {
+	if p.foreign != "" {
+		return unseen(line, "it is for "+p.foreign+", which no rule can read")
+	}
+	return Classify(line)
 }

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +16,8 @@ import (
 // Each test is an attempt to get out, numbered as in the project's list of known escapes; newRoom checks the marker outside.
 
 func TestAttemptS01LinkOutOfTheWorkspace(t *testing.T) {
-	r := newRoom(t)
-	r.refused("ln -s " + r.outside + "/marker l; echo x > l")
-	r.refused("ln -s " + r.outside + " d; echo x > d/marker")
-	r.refused("ln -s /usr/bin u; echo x > u/evil")
+	attempts(t, "S01")
+	newRoom(t).refused("ln -s /usr/bin u; echo x > u/evil")
 }
 
 func TestAttemptS05HardLinkToAFileOutside(t *testing.T) {
@@ -39,15 +36,10 @@ func TestAttemptS06HardLinkToGitConfig(t *testing.T) {
 
 func TestAttemptS10ReachIntoTheHostProcess(t *testing.T) {
 	python(t)
-	r := newRoom(t)
-	pid := itoa(os.Getpid())
-	r.refused("test -e /proc/" + pid + "/mem && tr '\\0' '\\n' < /proc/" + pid + "/cmdline | grep -q test")
-	r.refused("echo x > /proc/" + pid + "/mem")
-	if out := r.must("ls -d /proc/[0-9]* | wc -l"); strings.TrimSpace(out) > "9" {
+	attempts(t, "S10")
+	if out := newRoom(t).must("ls -d /proc/[0-9]* | wc -l"); strings.TrimSpace(out) > "9" {
 		t.Errorf("the box sees %s processes", out)
 	}
-	// ptrace is filtered even for a process of the box itself.
-	r.refused(`/usr/bin/python3 -c 'import ctypes,os,sys; l=ctypes.CDLL(None,use_errno=True); sys.exit(0 if l.ptrace(16,os.getppid(),0,0)==0 else 1)'`)
 }
 
 func TestInvariant12_HostSecretsAreNeverVisibleInABox(t *testing.T) {
@@ -63,10 +55,18 @@ func TestInvariant12_HostSecretsAreNeverVisibleInABox(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(home)
-	write(t, filepath.Join(home, ".env"), secret)
-	out := r.must("env; cat /proc/*/environ | tr '\\0' '\\n'; cat " + home + "/.env /root/.env 2>/dev/null; " +
-		"grep -rIl " + secret + " / --exclude-dir=proc --exclude-dir=usr 2>/dev/null; true")
-	if strings.Contains(out, secret) {
+	files := ""
+	for _, name := range []string{".env", ".netrc", ".ssh/id_rsa", ".gitconfig", "state.db"} {
+		write(t, filepath.Join(home, name), "[http]\nextraHeader = "+secret+"\n")
+		files += " " + filepath.Join(home, name)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, ".gitconfig"))
+	t.Setenv("HOME", home)
+	r.leak()
+	out := r.must("env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; cat " + files + " /root/.env 2>/dev/null; git config --list; " +
+		"for f in /proc/*/fd/*; do [ -f $f ] && cat $f; done; " +
+		"grep -rIl 'hunter2-correct'-horse / --exclude-dir=proc --exclude-dir=usr 2>/dev/null; true")
+	if strings.Contains(out, secret) || strings.Contains(out, "untouched") {
 		t.Errorf("the secret is in the box:\n%s", out)
 	}
 	for _, name := range odd {
@@ -77,13 +77,8 @@ func TestInvariant12_HostSecretsAreNeverVisibleInABox(t *testing.T) {
 }
 
 func TestAttemptS12HooksAndConfig(t *testing.T) {
-	r := newRoom(t)
-	r.repository()
-	for _, line := range []string{
-		"echo x > .git/hooks/post-checkout", "mkdir .git/hooks/d", "mv .git/hooks .git/h2", "rm -rf .git/hooks && mkdir .git/hooks && echo x > .git/hooks/a",
-		"git config core.fsmonitor /bin/true", "echo x >> .git/config", "mv .git/config .git/c2", "rm -f .git/config",
-		"echo '* filter=x' > .git/info/attributes", "mv .git/info .git/i && mkdir .git/info && echo x > .git/info/attributes", "echo ../evil > .git/commondir", "mkdir -p .git/modules/x/hooks",
-	} {
+	r := attemptRoom(t, "S12")
+	for _, line := range attemptTexts["S12"] {
 		r.refused(line)
 	}
 	if got := git(t, r.policy.Workspace, "config", "--get", "core.bare"); got != "false" {
@@ -92,22 +87,12 @@ func TestAttemptS12HooksAndConfig(t *testing.T) {
 }
 
 func TestAttemptS14WorktreePointer(t *testing.T) {
-	r := newRoom(t)
-	r.repository()
-	main := r.policy.Workspace
-	tree := filepath.Join(filepath.Dir(main), "tree")
-	git(t, main, "worktree", "add", "-q", "-b", "side", tree)
-	r.policy.Workspace = tree
-	r.chown(tree)
-	r.chown(main)
-	r.own()
-	r.refused("mkdir -p evil/hooks; echo gitdir: evil > .git")
-	r.refused("mv .git g2")
-	r.refused("rm -f .git")
-	r.refused("echo x > " + main + "/.git/hooks/post-checkout")
-	r.refused("echo x > " + main + "/.git/worktrees/tree/commondir")
+	r := attemptRoom(t, "S14 worktree")
+	for _, line := range attemptTexts["S14 worktree"] {
+		r.refused(line)
+	}
 	r.must("echo y > y && git add -A && git commit -qm y && git status")
-	if got := git(t, main, "log", "--format=%s", "-1", "side"); got != "y" {
+	if got := git(t, r.main, "log", "--format=%s", "-1", "side"); got != "y" {
 		t.Errorf("commit in the worktree is missing: %q", got)
 	}
 }
@@ -122,21 +107,8 @@ func TestAttemptS14PlantedPointerOpensNothing(t *testing.T) {
 }
 
 func TestAttemptS14SubmoduleHooks(t *testing.T) {
-	r := newRoom(t)
-	lib := filepath.Join(r.outside, "lib")
-	write(t, filepath.Join(lib, "l"), "l")
-	git(t, lib, "init", "-q")
-	git(t, lib, "add", "-A")
-	git(t, lib, "commit", "-qm", "l")
-	r.repository()
-	git(t, r.policy.Workspace, "submodule", "add", "-q", lib, "deps/lib")
-	git(t, r.policy.Workspace, "commit", "-qm", "submodule")
-	r.own()
-	module := ".git/modules/deps/lib"
-	for _, line := range []string{
-		"echo x > " + module + "/hooks/post-checkout", "echo x >> " + module + "/config", "mv " + module + " .git/modules/m2",
-		"mv deps d2", "mv deps/lib deps/l2", "echo gitdir: /tmp/evil > deps/lib/.git", "rm deps/lib/.git", "mkdir -p .git/modules/new/hooks",
-	} {
+	r := attemptRoom(t, "S14 submodule")
+	for _, line := range attemptTexts["S14 submodule"] {
 		r.refused(line)
 	}
 	r.must("cd deps/lib && echo z > z && git add -A && git commit -qm z && cd ../.. && git add -A && git commit -qm bump && git status")
@@ -153,9 +125,8 @@ func TestAttemptS15PlantedBareRepository(t *testing.T) {
 }
 
 func TestAttemptS17MovingGitAway(t *testing.T) {
-	r := newRoom(t)
-	r.repository()
-	r.refused("mv .git .g2 && mkdir -p .git/hooks && echo x > .git/config && echo x > .git/hooks/post-checkout")
+	r := attemptRoom(t, "S17")
+	r.refused(attemptTexts["S17"][0])
 	if _, err := os.Stat(filepath.Join(r.policy.Workspace, ".git/hooks/post-checkout")); err == nil {
 		t.Error("the host sees a planted hook")
 	}
@@ -183,18 +154,8 @@ func TestAttemptS21WorkingDirectoryOutside(t *testing.T) {
 
 func TestAttemptS24SocketOfAHostService(t *testing.T) {
 	python(t)
-	r := newRoom(t)
-	sock := filepath.Join(r.outside, "engine.sock")
-	l, err := net.Listen("unix", sock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	r.refused(connect("'" + sock + "'"))
-	r.refused("test -e /run/docker.sock || test -e /var/run/docker.sock || test -e /run/dbus")
-	if out, err := exec.Command("/usr/bin/python3", "-c", pyConnect("'"+sock+"'")).CombinedOutput(); err != nil {
-		t.Errorf("control: outside a box the socket answers: %v %s", err, out)
-	}
+	attempts(t, "S24")
+	newRoom(t).refused("test -e /run/docker.sock || test -e /var/run/docker.sock || test -e /run/dbus")
 }
 
 func TestAttemptS26SessionBus(t *testing.T) {
@@ -204,33 +165,7 @@ func TestAttemptS26SessionBus(t *testing.T) {
 
 func TestAttemptS28AbstractSocketAndLoopback(t *testing.T) {
 	python(t)
-	r := newRoom(t)
-	l, err := net.Listen("unix", "@reasonix-test-"+itoa(os.Getpid()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	name := `"\0reasonix-test-` + itoa(os.Getpid()) + `"`
-	r.refused(connect(name))
-	if out, err := exec.Command("/usr/bin/python3", "-c", pyConnect(name)).CombinedOutput(); err != nil {
-		t.Errorf("control: outside a box the socket answers: %v %s", err, out)
-	}
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tcp.Close()
-	_, port, _ := net.SplitHostPort(tcp.Addr().String())
-	r.refused("exec 3<>/dev/tcp/127.0.0.1/" + port)
-	r.refused(`/usr/bin/python3 -c 'import socket; socket.socket(40, socket.SOCK_STREAM)'`) // vsock is no part of a network namespace
-}
-
-func connect(address string) string {
-	return "/usr/bin/python3 -c '" + strings.ReplaceAll(pyConnect(address), "'", `'"'"'`) + "'"
-}
-
-func pyConnect(address string) string {
-	return "import socket; s=socket.socket(socket.AF_UNIX); s.settimeout(2); s.connect(" + address + ")"
+	attempts(t, "S28")
 }
 
 func TestAttemptS30RemountTheRoot(t *testing.T) {
@@ -252,9 +187,8 @@ func TestAttemptS31NestedNamespaces(t *testing.T) {
 }
 
 func TestAttemptS32KillTheHost(t *testing.T) {
-	r := newRoom(t)
-	r.refused("kill -0 " + itoa(os.Getpid()))
-	r.refused("kill -9 " + itoa(os.Getppid()))
+	attempts(t, "S32")
+	newRoom(t).refused("kill -9 " + itoa(os.Getppid()))
 }
 
 func TestAttemptS36ForkBomb(t *testing.T) {
@@ -267,14 +201,14 @@ func TestAttemptS36ForkBomb(t *testing.T) {
 	r.policy.Limits.Processes = 64
 	r.policy.Limits.Wall = 2 * time.Second
 	start := time.Now()
-	res := r.bash("bomb() { bomb | bomb & }; bomb; sleep 60")
+	res := r.bash("bomb() { : " + r.id + "; bomb | bomb & }; bomb; sleep 60")
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("the host answered after %v", d)
 	}
 	if !strings.Contains(string(res.Output), "fork") {
 		t.Errorf("the limit did not show:\n%.300s", res.Output)
 	}
-	if n := countProcesses("bomb() {"); n != 0 {
+	if n := countProcesses("bomb() { : " + r.id); n != 0 {
 		t.Errorf("%d processes of the bomb are left", n)
 	}
 }

@@ -2,10 +2,12 @@ package sandbox
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -16,14 +18,24 @@ type room struct {
 	box     Box
 	policy  Policy
 	outside string
+
+	id       string   // of this room alone
+	main     string   // of a worktree
+	tcp, udp net.Addr // that the host serves, after serve
 }
+
+// foundBox is looked for once: a test that is about the looking calls Detect itself.
+var foundBox = sync.OnceValues(func() (Box, error) {
+	box, _, err := Detect(context.Background(), Config{})
+	return box, err
+})
 
 func newBox(t testing.TB) Box {
 	t.Helper()
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bubblewrap is missing: apt-get install bubblewrap")
 	}
-	box, _, err := Detect(context.Background(), Config{})
+	box, err := foundBox()
 	if err != nil {
 		t.Skipf("no box on this machine: %v", err)
 	}
@@ -32,7 +44,7 @@ func newBox(t testing.TB) Box {
 
 func newRoom(t *testing.T) *room {
 	t.Helper()
-	r := &room{t: t, box: newBox(t)}
+	r := &room{t: t, box: newBox(t), id: callID()}
 	top := t.TempDir()
 	// As on a real host: the folders above a workspace belong to the host alone.
 	dirs := map[string]string{}
@@ -90,7 +102,7 @@ func (r *room) check() {
 
 func (r *room) bash(line string) Result {
 	r.t.Helper()
-	res, err := r.box.Run(context.Background(), r.policy, Command{Argv: []string{"/bin/bash", "-c", line}})
+	res, err := r.box.Run(context.Background(), r.policy, Command{Argv: []string{"/bin/bash", "-c", line}, Env: r.targets()})
 	if err != nil {
 		r.t.Fatalf("%s: %v", line, err)
 	}
@@ -111,6 +123,9 @@ func (r *room) must(line string) string {
 func (r *room) refused(line string) string {
 	r.t.Helper()
 	res := r.bash(line)
+	if res.TimedOut {
+		r.t.Errorf("%s: it hung\n%s", line, res.Output)
+	}
 	if res.ExitCode == 0 {
 		r.t.Errorf("%s: it worked\n%s", line, res.Output)
 	}

@@ -16,6 +16,7 @@ import (
 type bwrap struct {
 	program string
 	bindFD  bool // takes --bind-fd
+	groups  *groups
 	plain   bool // a root host that may not stage mounts: boxes run as root without capabilities
 }
 
@@ -107,11 +108,12 @@ func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
 		mounts:    append(identity(uid, gid, p.Home), mounts...),
 		private:   p.Temp == "",
 		tail:      []string{"--remount-ro", "/", "--remount-ro", "/dev", "--chdir", dir, "--"},
-		argv:      limited(limits, c.Argv),
+		argv:      limited(limits, c.Argv, b.groups.holds("memory")),
 		env:       slices.Concat(p.Env, env, c.Env),
 		stdin:     c.Stdin,
 		out:       newCapture(limits.Output, c.Output),
 		drop:      drop, uid: uid, gid: gid,
+		groups: b.groups, limits: limits,
 	}
 	return x.supervise(ctx, wallFor(limits, c))
 }
@@ -167,10 +169,12 @@ func clearLinks(root *os.Root, rel string) error {
 }
 
 // limited wraps argv so that the limits are set inside the box: the number of processes is then counted there and not over
-// everything the host's user runs. -p is dash's and busybox's letter for it, -u is bash's.
-func limited(l Limits, argv []string) []string {
-	script := "{ ulimit -p $1 || ulimit -u $1; ulimit -n $2; ulimit -f $3; ulimit -c 0; "
-	if l.MemoryBytes > 0 {
+// everything the host's user runs. -p is dash's and busybox's letter for it, -u is bash's. Where a group bounds the memory of the call, a
+// limit on every process's address space would only break programs that reserve much. When the machine runs out of
+// memory all the same, the box goes before the host.
+func limited(l Limits, argv []string, grouped bool) []string {
+	script := gateScript + "{ echo 800 > /proc/self/oom_score_adj; ulimit -p $1 || ulimit -u $1; ulimit -n $2; ulimit -f $3; ulimit -c 0; "
+	if l.MemoryBytes > 0 && !grouped {
 		script += "ulimit -d " + strconv.FormatInt(l.MemoryBytes>>10, 10) + "; "
 	}
 	if l.CPUSeconds > 0 {

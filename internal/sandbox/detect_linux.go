@@ -32,7 +32,7 @@ func detect(ctx context.Context, cfg Config) (Box, Report, error) {
 		r.Warnings = append(r.Warnings, "bubblewrap "+r.Version+" is installed setuid; before 0.11.2 that mode allows a ptrace "+
 			"escalation (CVE-2026-41163): update it, or remove the setuid bit where user namespaces are allowed")
 	}
-	box := bwrap{program: program, bindFD: takesDescriptors(ctx, program)}
+	box := bwrap{program: program, bindFD: takesDescriptors(ctx, program), groups: hostGroups().groups}
 	err := probe(ctx, box)
 	if err != nil && os.Geteuid() == 0 { // root inside a container often has user namespaces and no mounts of its own
 		box.plain = true
@@ -46,14 +46,7 @@ func detect(ctx context.Context, cfg Config) (Box, Report, error) {
 		return unavailable(r)
 	}
 	r.Backend = box.Name()
-	r.Limits = []string{"wall time", "output", "open files", "file size", "memory and CPU time per process", "disk (sampled)"}
-	if box.plain {
-		return box, r, nil // the kernel exempts root from the limit on processes
-	}
-	r.Limits = append(r.Limits, "processes")
-	if _, _, ok := box.Account(""); ok {
-		r.Warnings = append(r.Warnings, "the host runs as root: the limit on processes holds in workspaces that belong to another user, as those of bot tasks do")
-	}
+	box.describe(&r)
 	return box, r, nil
 }
 

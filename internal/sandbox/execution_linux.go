@@ -35,6 +35,8 @@ type execution struct {
 	out       *capture
 	drop      bool // run as uid and gid
 	uid, gid  int
+	groups    *groups // nil: rlimits alone
+	limits    Limits
 	files     []*os.File // given to bubblewrap from descriptor 3 on
 }
 
@@ -56,67 +58,84 @@ func (x *execution) supervise(ctx context.Context, wall time.Duration) (Result, 
 		err error
 	}
 	done := make(chan end, 1)
-	go func() {
-		runtime.LockOSThread()
+	ownThread(func() {
 		if !x.drop {
 			defer runtime.UnlockOSThread()
 		}
 		r, err := x.run(ctx, wall)
 		done <- end{r, err}
-	}()
+	})
 	e := <-done
 	return e.r, e.err
+}
+
+// ownThread runs f on a thread that is locked and not the process's first: that one would outlive f whatever becomes of it, and what
+// /proc says of the host is said of it. Unless f unlocks the thread, it ends with f.
+func ownThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			f()
+			return
+		}
+		ended := make(chan struct{})
+		ownThread(func() { defer close(ended); f() }) // the first thread is held here, so it is another one
+		<-ended
+		runtime.UnlockOSThread()
+	}()
 }
 
 func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error) {
 	defer x.closeFiles()
 	defer x.closeRelay()
-	cmd, out, stat, err := x.command()
+	e, err := x.connect()
 	if err != nil {
 		return Result{}, err
 	}
-	defer out.Close()
-	defer stat.Close()
+	defer e.close()
+	cmd, err := x.command(e)
+	if err != nil {
+		return Result{}, err
+	}
+	group, err := x.groups.open(x.limits)
+	if err != nil {
+		return Result{}, err
+	}
+	defer group.close()
+	if err := sealDescriptors(); err != nil {
+		return Result{}, err
+	}
 	runCtx, cancel := context.WithTimeout(ctx, wall)
 	defer cancel()
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := group.start(cmd); err != nil {
 		return Result{}, err
 	}
 	x.closeFiles()
 	reached := x.serveNetwork()
 	copied := make(chan struct{})
-	go func() { defer close(copied); _, _ = io.Copy(x.out, out) }()
-	child, ended := watch(stat)
-	waited := make(chan struct{})
-	go func() { defer close(waited); _ = cmd.Wait() }()
-
-	killed, stopped := false, ""
-	select {
-	case <-waited:
-	case <-watchDisk(runCtx, x.policy):
-		stopped = fmt.Sprintf("the task's folders hold more than %d bytes", x.policy.Limits.DiskBytes)
-	case <-runCtx.Done():
-		killed = true
-	}
-	if killed || stopped != "" {
-		killBox(cmd.Process, child)
-		<-waited
-	}
+	go func() { defer close(copied); _, _ = io.Copy(x.out, e.out) }()
+	child, ended := watch(e.stat)
+	killed, stopped := x.await(runCtx, cmd, child)
 	awaitTree(child)
-	_ = out.SetReadDeadline(time.Now().Add(killGrace / 4)) // nobody is left; only what is buffered is still read
+	_ = e.out.SetReadDeadline(time.Now().Add(killGrace / 4)) // nobody is left; only what is buffered is still read
 	<-copied
-	_ = stat.SetReadDeadline(time.Now().Add(killGrace / 4))
+	_ = e.stat.SetReadDeadline(time.Now().Add(killGrace / 4))
 	code := <-ended
 
 	r := Result{Duration: time.Since(start), Stopped: stopped}
 	r.Output, r.Omitted = x.out.bytes()
 	r.Reached = reached()
+	if stopped == "" {
+		r.Stopped = group.killed()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case killed || stopped != "":
-		r.TimedOut, r.ExitCode = killed, 128+int(syscall.SIGKILL)
+		r.TimedOut, r.ExitCode = killed, killedCode
+	case code == nil && r.Stopped != "": // the box's own processes were among the killed
+		r.ExitCode = killedCode
 	case code == nil:
 		return Result{}, fmt.Errorf("the box did not start: %s", firstLine(string(r.Output)))
 	default:
@@ -125,51 +144,57 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 	return r, nil
 }
 
-// command prepares bubblewrap with its pipes; the reading ends are returned.
-func (x *execution) command() (cmd *exec.Cmd, out, stat *os.File, err error) {
+// await returns when the command has ended, by itself or because of a limit.
+func (x *execution) await(ctx context.Context, cmd *exec.Cmd, child <-chan int) (killed bool, stopped string) {
+	waited := make(chan struct{})
+	go func() { defer close(waited); _ = cmd.Wait() }()
+	select {
+	case <-waited:
+		return false, ""
+	case stopped = <-watchDisk(ctx, x.policy):
+	case <-ctx.Done():
+		killed = true
+	}
+	fd, ok := killBox(cmd.Process, child)
+	<-waited
+	if ok {
+		reap(fd)
+	}
+	return killed, stopped
+}
+
+// command prepares bubblewrap; what it shares with the host is connected already.
+func (x *execution) command(e *ends) (*exec.Cmd, error) {
 	args, err := x.arguments()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	filter, err := filterProgram()
+	filter, err := filterProgram(x.uid == 0)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	filterFD, err := x.give(filter)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	stat, statW, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	statFD := x.pass(statW)
-	out, outW, err := os.Pipe()
-	if err != nil {
-		stat.Close()
-		return nil, nil, nil, err
-	}
-	args = append(args, "--seccomp", filterFD, "--json-status-fd", statFD)
+	args = append(args, "--seccomp", filterFD, "--json-status-fd", e.statFD)
 	relay, err := x.relayArgs()
 	if err != nil {
-		stat.Close()
-		out.Close()
-		outW.Close()
-		return nil, nil, nil, err
+		return nil, err
 	}
-	cmd = exec.Command(x.program, slices.Concat(args, x.tail, relay, x.argv)...)
+	cmd := exec.Command(x.program, slices.Concat(args, x.tail, relay, x.argv)...)
 	cmd.Env = x.env
 	cmd.Dir = "/"
 	cmd.Stdin = x.stdin
-	cmd.Stdout, cmd.Stderr = outW, outW
+	cmd.Stdout, cmd.Stderr = e.outW, e.outW
 	cmd.ExtraFiles = x.files
 	cmd.WaitDelay = killGrace / 4
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if x.drop {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(x.uid), Gid: uint32(x.gid)}
 	}
-	x.files = append(x.files, outW) // closed with the rest after the start; not in ExtraFiles
-	return cmd, out, stat, nil
+	x.files = append(x.files, e.outW) // closed with the rest after the start; not in ExtraFiles
+	return cmd, nil
 }
 
 // relayArgs stand before the command of a box with a network.
@@ -177,7 +202,7 @@ func (x *execution) relayArgs() ([]string, error) {
 	if x.policy.Network == nil {
 		return nil, nil
 	}
-	ours, theirs, err := relaySocket()
+	ours, theirs, err := pair()
 	if err != nil {
 		return nil, err
 	}
@@ -314,18 +339,26 @@ func watch(stat io.Reader) (child <-chan int, ended <-chan *int) {
 	return c, e
 }
 
-// killBox ends the first process of the pid namespace, and with it all others, also detached ones and those that ignore signals.
-func killBox(monitor *os.Process, child <-chan int) {
+// killBox ends the first process of the pid namespace, and with it all others, also detached ones and those that ignore signals. It
+// gives the handle of that process, if it had one.
+func killBox(monitor *os.Process, child <-chan int) (fd int, ok bool) {
 	select {
-	case fd, ok := <-child:
+	case fd, ok = <-child:
 		if ok {
 			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 			_ = awaitExit(fd)
-			unix.Close(fd)
 		}
 	case <-time.After(killGrace / 4): // not even started
 	}
 	_ = monitor.Kill()
+	return fd, ok
+}
+
+// reap closes the handle of a box's first process that has ended. bubblewrap leaves it to the nearest reaper, which is the host itself where
+// it is the first process of a container.
+func reap(fd int) {
+	_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil)
+	unix.Close(fd)
 }
 
 // awaitTree waits until the namespace is empty; killBox may have taken the handle already.
@@ -334,7 +367,7 @@ func awaitTree(child <-chan int) {
 	if !ok {
 		return
 	}
-	defer unix.Close(fd)
+	defer reap(fd)
 	if err := awaitExit(fd); err != nil {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 		_ = awaitExit(fd)

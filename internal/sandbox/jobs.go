@@ -28,7 +28,7 @@ type Jobs struct {
 
 // NewJobs runs lines in box under the policy of the moment of their start. Its limit on wall time does not apply: they end with the run.
 func NewJobs(box Box, policy func() Policy) *Jobs {
-	return &Jobs{shell: shell{box, policy}, list: map[string]*job{}}
+	return Interpreter{}.Jobs(box, policy)
 }
 
 type job struct {

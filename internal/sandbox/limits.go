@@ -2,8 +2,9 @@ package sandbox
 
 import "time"
 
-// Defaults fill every limit that is zero. Memory and CPU have no default: a race detector reserves terabytes of address
-// space and a build may use many CPU minutes; the wall time ends both.
+// Defaults fill every limit that is zero. CPU has no default: a build may use many minutes, and the wall time ends it. Memory has none
+// here: where control groups hold it, it is four fifths of what the host may use, and elsewhere a limit on the address
+// space would break programs that reserve terabytes, as the race detector does.
 var Defaults = Limits{
 	Wall:      120 * time.Second, // bash_timeout_seconds of the Spec
 	Output:    32 << 10,

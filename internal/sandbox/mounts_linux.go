@@ -35,15 +35,13 @@ var etc = []string{"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", 
 	"pki/ca-trust", "terminfo", "bash.bashrc", "inputrc", "fonts", "magic", "os-release", "debian_version", "java-17-openjdk",
 	"java-21-openjdk", "python3", "python3.11", "python3.12", "python3.13", "perl", "locale.alias"}
 
-var baseTrees = []string{"/usr", "/nix/store"}
-
 // usrLinks are symlinks into /usr on merged systems and real folders elsewhere.
 var usrLinks = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
 // baseArgs is the readable system, the same for every box.
 func baseArgs() []string {
 	var args []string
-	for _, dir := range baseTrees {
+	for _, dir := range baseTrees() {
 		args = append(args, "--ro-bind-try", dir, dir)
 	}
 	for _, dir := range usrLinks {
@@ -172,7 +170,7 @@ func rootMounts(p Policy) []mount {
 func depth(path string) int { return strings.Count(path, "/") }
 
 func inBase(path string) bool {
-	return slices.ContainsFunc(baseTrees, func(b string) bool { return within(b, path) })
+	return slices.ContainsFunc(baseTrees(), func(b string) bool { return within(b, path) })
 }
 
 // forbiddenMounts masks what exists, and shadows what could come to exist in a place the task can write.

@@ -54,22 +54,6 @@ type relayed struct {
 	done  chan struct{}
 }
 
-// relaySocket makes the pair of sockets; the second one goes into the box.
-func relaySocket() (*net.UnixConn, *os.File, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("network of the box: %w", err)
-	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "relay"), os.NewFile(uintptr(fds[1]), "relay")
-	c, err := net.FileConn(ours)
-	ours.Close()
-	if err != nil {
-		theirs.Close()
-		return nil, nil, fmt.Errorf("network of the box: %w", err)
-	}
-	return c.(*net.UnixConn), theirs, nil
-}
-
 func serveRelay(c *net.UnixConn, n *Network) *relayed {
 	r := &relayed{conn: c, done: make(chan struct{})}
 	go func() {

@@ -31,10 +31,11 @@ type Limits struct {
 	Output      int64         // bytes kept in memory, head and tail
 	Processes   int
 	OpenFiles   int
-	MemoryBytes int64
-	FileBytes   int64 // largest file that may be written
-	CPUSeconds  int
-	DiskBytes   int64 // of the workspace, home, temp and caches together; sampled while a command runs, no default
+	MemoryBytes int64   // of the whole call where control groups are to be had, else of each process
+	FileBytes   int64   // largest file that may be written
+	CPUSeconds  int     // of each process
+	CPUs        float64 `json:",omitempty"` // of the whole call, in processors; holds with control groups alone
+	DiskBytes   int64   // of the workspace, home, temp and caches together; sampled while a command runs, no default
 }
 
 // Command is one process tree in the box.
@@ -53,7 +54,7 @@ type Result struct {
 	Omitted  int64
 	ExitCode int
 	TimedOut bool
-	Stopped  string // the other limit that ended the command, in words; empty when none did
+	Stopped  string // "stopped: …" or "killed: …": the other limit that ended the command or a part of it; empty when none did
 	Duration time.Duration
 	Reached  []string // what the command reached or tried to reach over the network, in order, with the reason of a refusal
 }

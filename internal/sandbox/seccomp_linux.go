@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
@@ -27,23 +28,35 @@ var denied = []string{
 }
 
 // unsupported answers ENOSYS, so that programs take their older path: io_uring has its own way around filters, and the flags of
-// clone3 are behind a pointer that a filter cannot read.
-var unsupported = []string{"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"}
+// clone3 and the mode of openat2 are behind pointers that a filter cannot read.
+var unsupported = []string{"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "openat2"}
 
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
 // filterProgram is the filter in the form bubblewrap loads from a descriptor; the machine's architecture never changes.
-var filterProgram = sync.OnceValues(assembleFilter)
+func filterProgram(root bool) ([]byte, error) {
+	if root {
+		return filterOfRoot()
+	}
+	return filterOfOthers()
+}
 
-func assembleFilter() ([]byte, error) {
+var (
+	filterOfRoot   = sync.OnceValues(func() ([]byte, error) { return assembleFilter(unix.S_ISUID | unix.S_ISGID) })
+	filterOfOthers = sync.OnceValues(func() ([]byte, error) { return assembleFilter(unix.S_ISUID) })
+)
+
+// assembleFilter refuses the mode bits in special to chmod. What a box of root makes belongs to root's group too; elsewhere folders may
+// hand their group down.
+func assembleFilter(special uint64) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("seccomp filter for %s: %w", runtime.GOARCH, err)
 	}
 	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
 		{Names: known(info, unsupported), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
-		{Names: known(info, denied), NamesWithCondtions: conditional(info), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
+		{Names: known(info, denied), NamesWithCondtions: conditional(info, special), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
 	}}
 	rules, err := policy.Assemble()
 	if err != nil {
@@ -78,17 +91,23 @@ func known(info *arch.Info, names []string) []string {
 	return out
 }
 
-func conditional(info *arch.Info) []seccomp.NameWithConditions {
+func conditional(info *arch.Info, special uint64) []seccomp.NameWithConditions {
 	rules := []seccomp.NameWithConditions{
 		{Name: "unshare", Conditions: anyBit(0, newNamespaces)},
 		{Name: "clone", Conditions: anyBit(0, newNamespaces)},
 		{Name: "ioctl", Conditions: low32(1, unix.TIOCSTI)},
 		{Name: "ioctl", Conditions: low32(1, 0x541C)}, // TIOCLINUX pastes like TIOCSTI
 		{Name: "socket", Conditions: noneOf(0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)},
-		{Name: "chmod", Conditions: anyBit(1, unix.S_ISUID)},
-		{Name: "fchmod", Conditions: anyBit(1, unix.S_ISUID)},
-		{Name: "fchmodat", Conditions: anyBit(2, unix.S_ISUID)},
-		{Name: "fchmodat2", Conditions: anyBit(2, unix.S_ISUID)},
+		{Name: "socketpair", Conditions: noneOf(0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)}, // asking for a family loads its module
+		{Name: "chmod", Conditions: anyBit(1, special)},
+		{Name: "fchmod", Conditions: anyBit(1, special)},
+		{Name: "fchmodat", Conditions: anyBit(2, special)},
+		{Name: "fchmodat2", Conditions: anyBit(2, special)},
+		{Name: "open", Conditions: born(1)},
+		{Name: "openat", Conditions: born(2)},
+		{Name: "creat", Conditions: anyBit(1, setID)},
+		{Name: "mknod", Conditions: anyBit(1, setID)},
+		{Name: "mknodat", Conditions: anyBit(2, setID)},
 	}
 	var out []seccomp.NameWithConditions
 	for _, r := range rules {
@@ -97,6 +116,14 @@ func conditional(info *arch.Info) []seccomp.NameWithConditions {
 		}
 	}
 	return out
+}
+
+// setID are the mode bits of programs that run as their owner or group; a file may be born with them, without a chmod.
+const setID = unix.S_ISUID | unix.S_ISGID
+
+// born matches the creation of such a file: the mode, which follows the flags, counts only then.
+func born(flags uint32) seccomp.ArgumentConditions {
+	return slices.Concat(anyBit(flags, unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY), anyBit(flags+1, setID))
 }
 
 func anyBit(arg uint32, mask uint64) seccomp.ArgumentConditions {

@@ -14,11 +14,14 @@ import (
 
 // NewShell lets the bash tool run lines in box. policy is asked before each line, so that a plan's read-only window or a
 // granted directory counts at once; its Limits bound every line and a Command can only tighten the wall time.
-func NewShell(box Box, policy func() Policy) tool.Shell { return shell{box, policy} }
+func NewShell(box Box, policy func() Policy) tool.Shell {
+	return Interpreter{}.Shell(box, policy)
+}
 
 type shell struct {
 	box    Box
 	policy func() Policy
+	with   Interpreter
 }
 
 // maxLine is what the kernel takes as one argument (MAX_ARG_STRLEN), less one byte.
@@ -43,7 +46,7 @@ func (s shell) prepare(c tool.Command) (Policy, Command, error) {
 	if err != nil {
 		return Policy{}, Command{}, fmt.Errorf("run command: %w", err)
 	}
-	return p, Command{Argv: []string{bashPath(), "-c", c.Line}, Dir: dir, Output: c.Output, Wall: c.Timeout}, nil
+	return p, Command{Argv: s.with.argv(c.Line), Dir: dir, Output: c.Output, Wall: c.Timeout}, nil
 }
 
 func (s shell) Run(ctx context.Context, c tool.Command) (tool.Result, error) {
@@ -61,7 +64,7 @@ func stoppedNote(why string) string {
 	if why == "" {
 		return ""
 	}
-	return "\n[stopped: " + why + "]\n"
+	return "\n[" + why + "]\n"
 }
 
 // reachedNote goes to the transcript with the output: what was reached stays on record, and a refusal is explained.
@@ -128,13 +131,4 @@ func dirIn(root, dir string) (string, error) {
 func within(root, path string) bool {
 	rel, err := filepath.Rel(root, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
-func bashPath() string {
-	for _, p := range []string{"/bin/bash", "/usr/bin/bash"} {
-		if _, err := os.Stat(p); err == nil {
-			return p
-		}
-	}
-	return "bash"
 }

