@@ -18,6 +18,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, Relay(os.Args[2:]))
 		os.Exit(1)
 	}
+	if len(os.Args) > 1 && os.Args[1] == StageCommand {
+		if err := Stage(); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if dir := os.Getenv("REASONIX_TEST_HOST"); dir != "" {
 		box, _, err := Detect(context.Background(), Config{})
 		if err != nil {

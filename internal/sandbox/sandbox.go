@@ -55,6 +55,7 @@ type Result struct {
 	TimedOut bool
 	Stopped  string // the other limit that ended the command, in words; empty when none did
 	Duration time.Duration
+	Restored []string // protected files that the command changed and the host put back, relative to the workspace; the reduced box only
 	Reached  []string // what the command reached or tried to reach over the network, in order, with the reason of a refusal
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
@@ -34,16 +35,17 @@ const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID 
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
 // filterProgram is the filter in the form bubblewrap loads from a descriptor; the machine's architecture never changes.
-var filterProgram = sync.OnceValues(assembleFilter)
+var filterProgram = sync.OnceValues(func() ([]byte, error) { return assembleFilter(nil, nil) })
 
-func assembleFilter() ([]byte, error) {
+// assembleFilter makes the filter of every box; a box that lacks namespaces adds what these would have held.
+func assembleFilter(more []string, moreConditions []seccomp.NameWithConditions) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("seccomp filter for %s: %w", runtime.GOARCH, err)
 	}
 	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
 		{Names: known(info, unsupported), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
-		{Names: known(info, denied), NamesWithCondtions: conditional(info), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
+		{Names: known(info, slices.Concat(denied, more)), NamesWithCondtions: conditional(info, more, moreConditions), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
 	}}
 	rules, err := policy.Assemble()
 	if err != nil {
@@ -78,8 +80,9 @@ func known(info *arch.Info, names []string) []string {
 	return out
 }
 
-func conditional(info *arch.Info) []seccomp.NameWithConditions {
-	rules := []seccomp.NameWithConditions{
+// conditional leaves out what is denied altogether.
+func conditional(info *arch.Info, never []string, more []seccomp.NameWithConditions) []seccomp.NameWithConditions {
+	rules := slices.Concat(more, []seccomp.NameWithConditions{
 		{Name: "unshare", Conditions: anyBit(0, newNamespaces)},
 		{Name: "clone", Conditions: anyBit(0, newNamespaces)},
 		{Name: "ioctl", Conditions: low32(1, unix.TIOCSTI)},
@@ -89,10 +92,10 @@ func conditional(info *arch.Info) []seccomp.NameWithConditions {
 		{Name: "fchmod", Conditions: anyBit(1, unix.S_ISUID)},
 		{Name: "fchmodat", Conditions: anyBit(2, unix.S_ISUID)},
 		{Name: "fchmodat2", Conditions: anyBit(2, unix.S_ISUID)},
-	}
+	})
 	var out []seccomp.NameWithConditions
 	for _, r := range rules {
-		if _, ok := info.SyscallNames[r.Name]; ok {
+		if _, ok := info.SyscallNames[r.Name]; ok && !slices.Contains(never, r.Name) {
 			out = append(out, r)
 		}
 	}
