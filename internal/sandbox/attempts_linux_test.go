@@ -43,7 +43,7 @@ func TestAttemptS10ReachIntoTheHostProcess(t *testing.T) {
 	pid := itoa(os.Getpid())
 	r.refused("test -e /proc/" + pid + "/mem && tr '\\0' '\\n' < /proc/" + pid + "/cmdline | grep -q test")
 	r.refused("echo x > /proc/" + pid + "/mem")
-	if out := r.must("ls -d /proc/[0-9]* | wc -l"); strings.TrimSpace(out) > "9" {
+	if out := r.must("ls -d /proc/[0-9]* 2>/dev/null | wc -l"); strings.TrimSpace(out) > "9" {
 		t.Errorf("the box sees %s processes", out)
 	}
 	// ptrace is filtered even for a process of the box itself.
@@ -238,8 +238,7 @@ func TestAttemptS30RemountTheRoot(t *testing.T) {
 	r.refused("mount -o remount,rw,bind / && echo x > /evil")
 	r.refused("mount -o remount,rw,bind /usr && echo x > /usr/evil")
 	r.refused("echo x > /usr/evil || echo x > /evil || echo x > /etc/evil")
-	if out := r.must("grep -E '^Cap(Prm|Eff|Bnd|Amb)|NoNewPrivs|^Seccomp:' /proc/self/status"); strings.Count(out, "0000000000000000") != 4 ||
-		!strings.Contains(out, "NoNewPrivs:\t1") || !strings.Contains(out, "Seccomp:\t2") {
+	if out := r.privileges(); strings.Count(out, "0000000000000000") != 4 || !strings.Contains(out, "NoNewPrivs:\t1") || !strings.Contains(out, "Seccomp:\t2") {
 		t.Errorf("privileges in the box:\n%s", out)
 	}
 }
@@ -428,7 +427,7 @@ func TestAttemptKernelSettings(t *testing.T) {
 			r.disown()
 		}
 		r.refused("echo '|/tmp/evil' > /proc/sys/kernel/core_pattern")
-		r.refused("test -w /proc/sysrq-trigger")
+		r.refused(": >> /proc/sysrq-trigger")
 	}
 	if read(t, "/proc/sys/kernel/core_pattern") != before {
 		t.Error("core_pattern was changed")

@@ -16,10 +16,14 @@ type room struct {
 	box     Box
 	policy  Policy
 	outside string
+	shown   int // attempts that worked because of a gap of the reduced box
 }
 
 func newBox(t testing.TB) Box {
 	t.Helper()
+	if reducedTest(t) {
+		return newReducedBox(t)
+	}
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bubblewrap is missing: apt-get install bubblewrap")
 	}
@@ -51,6 +55,7 @@ func newRoom(t *testing.T) *room {
 		Env: BoxEnv(os.LookupEnv, dirs["home"], "/tmp", dirs["caches"]), Limits: Limits{Wall: 20 * time.Second}}
 	r.own()
 	t.Cleanup(r.check)
+	t.Cleanup(r.checkGap)
 	return r
 }
 
@@ -110,8 +115,18 @@ func (r *room) must(line string) string {
 // refused runs a line that must fail.
 func (r *room) refused(line string) string {
 	r.t.Helper()
+	if r.gap() == "protected-files" {
+		before, err := remember(r.policy.Workspace)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		defer func() { r.sameProtected(line, before) }()
+	}
 	res := r.bash(line)
-	if res.ExitCode == 0 {
+	switch {
+	case res.ExitCode == 0 && r.gap() != "":
+		r.shown++
+	case res.ExitCode == 0:
 		r.t.Errorf("%s: it worked\n%s", line, res.Output)
 	}
 	return string(res.Output)
@@ -185,7 +200,7 @@ func TestBoxOfAPlanIsReadOnly(t *testing.T) {
 	r.refused("echo x > new")
 	r.refused("echo x > README")
 	r.refused("touch .git/x")
-	r.must("cat README && git status && touch /tmp/scratch")
+	r.must("cat README && git status && touch $TMPDIR/scratch")
 }
 
 func TestToolchainsWorkInTheBox(t *testing.T) {

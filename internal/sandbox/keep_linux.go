@@ -19,13 +19,14 @@ import (
 
 // kept is one protected place as it was: a folder that must stay where it is, a file or folder with its content, or nothing.
 type kept struct {
-	Root    string   `json:"root"` // folder of the host that Path must not lead out of, whatever links a task left on the way
-	Path    string   `json:"path"` // relative to Root
-	Island  bool     `json:"island,omitempty"`
-	Dev     uint64   `json:"dev,omitempty"`
-	Ino     uint64   `json:"ino,omitempty"`
-	Entries []leaf   `json:"entries,omitempty"` // none: nothing is there
-	Skip    []string `json:"skip,omitempty"`    // islands inside, relative to Root
+	Root    string      `json:"root"` // folder of the host that Path must not lead out of, whatever links a task left on the way
+	Path    string      `json:"path"` // relative to Root
+	Island  bool        `json:"island,omitempty"`
+	Mode    fs.FileMode `json:"mode,omitempty"` // of an island
+	Dev     uint64      `json:"dev,omitempty"`
+	Ino     uint64      `json:"ino,omitempty"`
+	Entries []leaf      `json:"entries,omitempty"` // none: nothing is there
+	Skip    []string    `json:"skip,omitempty"`    // islands inside, relative to Root
 }
 
 // leaf is a file, folder or link of a protected place.
@@ -120,7 +121,7 @@ func (k *kept) identify() error {
 		return err
 	}
 	st := info.Sys().(*syscall.Stat_t)
-	k.Dev, k.Ino = uint64(st.Dev), st.Ino
+	k.Dev, k.Ino, k.Mode = uint64(st.Dev), st.Ino, info.Mode().Perm()
 	return nil
 }
 
@@ -197,7 +198,7 @@ func (k *kept) folder(root *os.Root, l leaf, most func(path string) (int, error)
 	return out, nil
 }
 
-// open lets an ordinary host into a folder of its own again that a command closed.
+// open lets the host, as an ordinary user, into a folder of its own again that a command closed.
 func open(root *os.Root, path string) error {
 	info, err := root.Lstat(path)
 	if err != nil || !info.IsDir() || info.Mode().Perm()&0o700 == 0o700 || os.Geteuid() == 0 {

@@ -23,7 +23,7 @@ const (
 	rightsRead = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSReadDir
 	rightsWork = rightsRead | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile |
 		ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeFifo | ll.AccessFSMakeSym | ll.AccessFSRefer
-	// rightsOwn has one right that rightsWork lacks, so that nothing can be moved out of the workspace: the kernel refuses a move to a
+	// rightsOwn has one right that rightsWork lacks, so that no folder can be moved out of the workspace: the kernel refuses its move to a
 	// place with more rights. The right itself is void, because the filter lets nobody have a socket.
 	rightsOwn    = rightsWork | ll.AccessFSMakeSock
 	rightsDevice = ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate
@@ -59,7 +59,12 @@ func planRules(p Policy) ([]rule, error) {
 	if p.ReadOnly {
 		readable = append(readable, p.Workspace)
 	} else {
+		outside, err := gitOutside(p.Workspace)
+		if err != nil {
+			return nil, err
+		}
 		out = append(out, rule{p.Workspace, rightsWork})
+		out = append(out, outside...)
 	}
 	for _, path := range slices.Concat(present(p.Home), present(p.Temp), p.Caches, p.Writable) {
 		if p.ReadOnly && within(p.Workspace, path) {
@@ -84,6 +89,17 @@ func planRules(p Policy) ([]rule, error) {
 		}
 	}
 	return out, nil
+}
+
+// gitOutside grants the git folder of a linked worktree or a lone submodule, which lies elsewhere.
+func gitOutside(workspace string) (out []rule, err error) {
+	mounts, _, err := protect(workspace)
+	for _, m := range mounts {
+		if m.kind == bindRW && !within(workspace, m.dest) {
+			out = append(out, rule{m.dest, rightsWork})
+		}
+	}
+	return out, err
 }
 
 // forbiddenIn resolves what must not be read and refuses what lies where the box writes: a grant cannot leave it out there without

@@ -22,6 +22,7 @@ const StageCommand = "box-stage"
 type stageSpec struct {
 	Workspace string   `json:"workspace"`
 	ABI       int      `json:"abi"`
+	NoMounts  bool     `json:"no_mounts,omitempty"`
 	Rules     []rule   `json:"rules"`
 	Kept      []kept   `json:"kept,omitempty"` // put back by the stage when the host is gone
 	Side      string   `json:"side"`           // removed by the stage when the host is gone
@@ -139,6 +140,11 @@ func (s stageSpec) enter() (int, error) {
 	filter, err := reducedFilter()
 	if err != nil {
 		return 0, err
+	}
+	if s.Drop {
+		if err := s.leadIn(); err != nil {
+			return 0, err
+		}
 	}
 	ruleset, flags, err := s.ruleset()
 	if err != nil {

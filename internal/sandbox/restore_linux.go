@@ -84,7 +84,10 @@ func (l leaf) make(root *os.Root) error {
 // restoreIsland moves the folder back to its place, wherever in the root it went, and removes what stands there instead.
 func (k kept) restoreIsland(root *os.Root) (differs, lost bool, err error) {
 	if info, err := root.Lstat(k.Path); err == nil && k.same(info) {
-		return false, false, open(root, k.Path)
+		if info.Mode().Perm() == k.Mode {
+			return false, false, nil
+		}
+		return true, false, root.Chmod(k.Path, k.Mode)
 	}
 	at, err := k.find(root)
 	if err != nil {
@@ -97,7 +100,7 @@ func (k kept) restoreIsland(root *os.Root) (differs, lost bool, err error) {
 	if err := root.Rename(at, aside); err != nil {
 		return true, false, err
 	}
-	return true, false, errors.Join(clearWay(root, k.Path), root.RemoveAll(k.Path), root.MkdirAll(filepath.Dir(k.Path), 0o755), root.Rename(aside, k.Path), open(root, k.Path))
+	return true, false, errors.Join(clearWay(root, k.Path), root.RemoveAll(k.Path), root.MkdirAll(filepath.Dir(k.Path), 0o755), root.Rename(aside, k.Path), root.Chmod(k.Path, k.Mode))
 }
 
 // clearWay removes what stands where a folder on the way to path has to be: a link there would lead elsewhere.
@@ -135,7 +138,7 @@ func (k kept) find(root *os.Root) (string, error) {
 			at = path
 			return fs.SkipAll
 		}
-		return nil
+		return open(root, path)
 	})
 	return at, err
 }
