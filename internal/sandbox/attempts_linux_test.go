@@ -238,7 +238,11 @@ func TestAttemptS30RemountTheRoot(t *testing.T) {
 	r.refused("mount -o remount,rw,bind / && echo x > /evil")
 	r.refused("mount -o remount,rw,bind /usr && echo x > /usr/evil")
 	r.refused("echo x > /usr/evil || echo x > /evil || echo x > /etc/evil")
-	if out := r.privileges(); strings.Count(out, "0000000000000000") != 4 || !strings.Contains(out, "NoNewPrivs:\t1") || !strings.Contains(out, "Seccomp:\t2") {
+	none := 4
+	if r.reduced() && os.Geteuid() != 0 {
+		none = 3 // the bounding set means nothing to an ordinary user, who may not change it
+	}
+	if out := r.privileges(); strings.Count(out, "0000000000000000") != none || !strings.Contains(out, "NoNewPrivs:\t1") || !strings.Contains(out, "Seccomp:\t2") {
 		t.Errorf("privileges in the box:\n%s", out)
 	}
 }

@@ -208,8 +208,12 @@ func TestToolchainsWorkInTheBox(t *testing.T) {
 	write(t, filepath.Join(r.policy.Workspace, "go.mod"), "module m\n\ngo 1.21\n")
 	write(t, filepath.Join(r.policy.Workspace, "m_test.go"), "package m\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(1) }\n")
 	r.own()
+	user := "require(\"os\").userInfo().username"
+	if r.reduced() {
+		user = "1" // an account of its own has no name where the host's list of accounts cannot be replaced
+	}
 	for program, line := range map[string]string{
-		"go": "go test ./...", "node": "node -e 'require(\"child_process\").execSync(\"true\"); setTimeout(()=>console.log(require(\"os\").userInfo().username), 5)'",
+		"go": "go test ./...", "node": "node -e 'require(\"child_process\").execSync(\"true\"); setTimeout(()=>console.log(" + user + "), 5)'",
 		"python3": "/usr/bin/python3 -c 'import subprocess, threading, tempfile; subprocess.run([\"true\"], check=True); t=threading.Thread(target=print); t.start(); t.join()'",
 		"gcc":     "echo 'int main(){return 0;}' > /tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m",
 	} {

@@ -24,14 +24,14 @@ func TestReducedAttemptsAgainAsAnOrdinaryUser(t *testing.T) {
 		t.Skip("this run is one of an ordinary user already")
 	}
 	newReducedBox(t)
-	again(t, "^TestReduced", "no reduced box on this machine", "--- PASS: TestReducedAttempts/TestAttemptS17")
+	again(t, "^TestReduced", "no reduced box on this machine", "--- PASS: TestReducedAttempts/S17")
 }
 
 // again runs tests of this program as an ordinary user; made is a line that shows that they ran.
 func again(t *testing.T, pattern, missing, made string) {
 	t.Helper()
 	const uid = 60500
-	dir, err := os.MkdirTemp("", "ordinary-")
+	dir, err := os.MkdirTemp("", "o-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func again(t *testing.T, pattern, missing, made string) {
 	if err := os.Chown(dir, uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(dir, "again"), "-test.run", pattern, "-test.v", "-test.skip", "Toolchains")
+	cmd := exec.Command(filepath.Join(dir, "again"), "-test.run", pattern, "-test.v", "-test.skip", "/Toolchains")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}

@@ -97,7 +97,7 @@ func (k kept) restoreIsland(root *os.Root) (differs, lost bool, err error) {
 		return true, true, root.RemoveAll(k.Path)
 	}
 	aside := ".reasonix-aside-" + callID()
-	if err := root.Rename(at, aside); err != nil {
+	if err := errors.Join(open(root, at), root.Rename(at, aside)); err != nil { // a folder that nobody may write cannot be moved either
 		return true, false, err
 	}
 	return true, false, errors.Join(clearWay(root, k.Path), root.RemoveAll(k.Path), root.MkdirAll(filepath.Dir(k.Path), 0o755), root.Rename(aside, k.Path), root.Chmod(k.Path, k.Mode))
