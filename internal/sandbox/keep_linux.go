@@ -247,6 +247,9 @@ func (k *keeper) hold(workspace string) (state []kept, putBack func() ([]string,
 	defer k.mu.Unlock()
 	room := k.rooms[workspace]
 	if room == nil {
+		if err := awaitOthers(workspace); err != nil {
+			return nil, nil, err
+		}
 		if state, err = remember(workspace); err != nil {
 			return nil, nil, err
 		}
@@ -262,6 +265,35 @@ func (k *keeper) hold(workspace string) (state []kept, putBack func() ([]string,
 		}
 		return restore(room.state)
 	}, nil
+}
+
+// occupy marks the workspace as one in which a command runs, as long as the process lives and the file is open.
+func occupy(workspace string) (*os.File, error) {
+	dir, err := os.Open(workspace)
+	if err != nil {
+		return nil, err
+	}
+	_ = syscall.Flock(int(dir.Fd()), syscall.LOCK_SH) // a file system without locks has no second host either
+	return dir, nil
+}
+
+// awaitOthers waits until no command of another host, or of one that was killed a moment ago, runs in the workspace: what it changed
+// is not put back yet.
+func awaitOthers(workspace string) error {
+	dir, err := os.Open(workspace)
+	if err != nil {
+		return err
+	}
+	defer dir.Close() // and with it goes the lock
+	for deadline := time.Now().Add(2 * killGrace); ; {
+		if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("another host runs a command in %s, and what it changes there is put back only when that has ended: try again then", workspace)
+		}
+		time.Sleep(20 * time.Millisecond) // the end of another process's lock gives no signal that can be waited for with a limit
+	}
 }
 
 // restore puts back what differs and returns its names. It goes on after an error: the rest is put back all the same.

@@ -104,7 +104,9 @@ func TestReducedAttemptsAreComplete(t *testing.T) {
 }
 
 // shortName keeps socket files in the tests' folders within the length that the kernel allows.
-func shortName(name string) string { return strings.TrimPrefix(strings.TrimPrefix(name, "Test"), "Attempt") }
+func shortName(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, "Test"), "Attempt")
+}
 
 // attempt is the entry of the table that runs here.
 func (r *room) attempt() attempt {

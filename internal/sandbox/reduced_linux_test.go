@@ -300,6 +300,19 @@ func TestReducedBoxesRememberOnce(t *testing.T) {
 	}
 }
 
+func TestReducedBoxWaitsForAnotherHostInTheSameWorkspace(t *testing.T) {
+	r := newRoom(t)
+	other, err := occupy(r.policy.Workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.box.Run(context.Background(), r.policy, Command{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "another host runs a command in") {
+		t.Errorf("beside another host: %v", err)
+	}
+	other.Close()
+	r.must("true")
+}
+
 func TestReducedBoxWhereMountsAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("root only: an ordinary user owns the way to its workspace")

@@ -83,6 +83,11 @@ func (s stageSpec) run(words *json.Decoder) (int, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("adopt what detaches: %w", err)
 	}
+	occupied, err := occupy(s.Workspace)
+	if err != nil {
+		return 0, err
+	}
+	defer occupied.Close()
 	pid, err := s.start()
 	if err != nil {
 		return 0, err
