@@ -78,12 +78,15 @@ func workspaceRoot(cfg config.Config, dir string) (string, error) {
 
 // terminalShell puts bash into a box on the folder. Without one bash = "enforce" refuses every command and says how to mend it.
 func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root string, standing *run.Standing) (tool.Shell, tool.Background, string, func(), error) {
-	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend, Workspaces: []string{root}})
+	box, report, err := sandbox.Detect(ctx, boxConfig(cfg, root))
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		return noShell{fmt.Sprintf("there is no sandbox on this machine (%s). %s, or set [sandbox] bash = \"off\" to run commands unconfined", report.Reason, report.Mend)}, nil, "none", func() {}, nil
 	}
 	if err != nil {
 		return nil, nil, "", nil, err
+	}
+	if err := checkBoxNetwork(box, cfg); err != nil {
+		return noShell{err.Error()}, nil, "none", func() {}, nil
 	}
 	scratch, err := scratchDirs(home, root)
 	if err != nil {
@@ -97,7 +100,7 @@ func (a *app) terminalShell(ctx context.Context, cfg config.Config, home, root s
 	policy.Network = terminalNetwork(cfg)
 	now := func() sandbox.Policy { return planned(policy, standing) }
 	jobs := sandbox.NewJobs(box, now)
-	return sandbox.NewShell(box, now), jobs, policy.Digest(), func() {
+	return sandbox.NewShell(box, now), jobs, policy.DigestIn(box), func() {
 		jobs.Close()
 		_ = os.RemoveAll(scratch.temp)
 	}, nil

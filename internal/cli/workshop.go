@@ -56,7 +56,9 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	}
 	w := &workshop{home: home, cfg: h.cfg, doors: h.doors, log: h.log, data: data, models: map[string]model{}}
 	w.model = func(ref string) (model, error) { return a.openModel(h.cfg, env, ref) }
-	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: "enforce", Backend: h.cfg.Sandbox.Backend, Workspaces: []string{data}})
+	boxes := boxConfig(h.cfg, data)
+	boxes.Bash = "enforce" // bot tasks never run unconfined
+	box, report, err := sandbox.Detect(ctx, boxes)
 	switch {
 	case errors.Is(err, sandbox.ErrUnavailable):
 		h.log.Warn("no sandbox: tasks have no bash, and what they change cannot be published", "reason", report.Reason, "mend", report.Mend)
@@ -64,6 +66,12 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 		return nil, err
 	default:
 		w.box = box
+	}
+	if sandbox.Reduced(box) {
+		h.log.Warn("tasks run in the reduced box, which allow_reduced_box = true allows; `reasonix doctor` lists what it does not hold", "reason", report.NoFull)
+	}
+	if err := checkBoxNetwork(box, h.cfg); err != nil {
+		return nil, err
 	}
 	w.spaces, err = workspace.Open(data, workspace.Options{Box: w.box, Scan: scanWith(secrets)})
 	return w, err
@@ -85,10 +93,25 @@ func scanWith(secrets *redact.Redactor) func(string) []string {
 	}
 }
 
-// notice is shown by surfaces when the default model is a scenario.
+// notice is shown by surfaces when the default model is a scenario or the box a reduced one.
 func (w *workshop) notice() string {
+	var words []string
 	if m, err := w.open(""); err == nil && m.scripted {
-		return "The model is a written scenario. Its tool calls are real: they run in the sandbox and change real files."
+		words = append(words, "The model is a written scenario. Its tool calls are real: they run in the sandbox and change real files.")
+	}
+	if sandbox.Reduced(w.box) {
+		words = append(words, "Commands run in the reduced box: the page Health and `reasonix doctor` list what it does not hold.")
+	}
+	return strings.Join(words, " ")
+}
+
+// boxKind is shown beside each task where the box is not the full one.
+func (w *workshop) boxKind() string {
+	switch {
+	case w.box == nil:
+		return "none (no bash)"
+	case sandbox.Reduced(w.box):
+		return "reduced (" + w.box.Name() + ")"
 	}
 	return ""
 }
@@ -338,7 +361,7 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 		Situation: permission.Situation{Posture: permission.Posture(b.t.Spec.Posture), Surface: flow.SurfaceOf(b.t)},
 	}.WithHooks(s.Hooks)
 	s.Tree, s.WorkDir, s.BlockedRepeats = b.space, b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
-	s.BoxDigest = b.space.Policy(b.extra()).Digest() // without grants: one that comes with a press is no drift
+	s.BoxDigest = b.space.Policy(b.extra()).DigestIn(b.shop.box) // without grants: one that comes with a press is no drift
 	if b.space.Restored {
 		s.Notes = append(s.Notes, restoredNote(b.t))
 	}

@@ -324,7 +324,7 @@ func (h *Host) status(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	out, err := h.record(ctx, e, chat.OutcomeInfo, statusText(t, asks), true)
+	out, err := h.record(ctx, e, chat.OutcomeInfo, h.statusText(t, asks), true)
 	out.TaskID = t.ID
 	return out, err
 }

@@ -24,14 +24,14 @@ func (h *Host) helpText(e chat.Event) string {
 }
 
 // statusText shows the controls side by side, so that nobody takes one for another.
-func statusText(t task.Task, asks []approval.Ask) string {
+func (h *Host) statusText(t task.Task, asks []approval.Ask) string {
 	state := string(t.State)
 	if t.State == task.Parked {
 		state += " (" + string(t.Reason) + ")"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task %s: %s. ", t.ID, state)
-	for _, f := range controls(t, asks) {
+	for _, f := range h.controls(t, asks) {
 		fmt.Fprintf(&b, "%s: %s. ", f.Label, f.Value)
 	}
 	fmt.Fprintf(&b, "Spent: %d model calls, %d tokens.", t.Spent.Steps, t.Spent.Tokens)
@@ -39,7 +39,7 @@ func statusText(t task.Task, asks []approval.Ask) string {
 }
 
 // controls are the questions that must not be mistaken for each other.
-func controls(t task.Task, asks []approval.Ask) []chat.Field {
+func (h *Host) controls(t task.Task, asks []approval.Ask) []chat.Field {
 	who := strings.Join(t.Spec.Asks.Approvers, ", ")
 	if t.Spec.Headless {
 		who = "nobody (headless: an ask becomes a refusal)"
@@ -52,8 +52,16 @@ func controls(t task.Task, asks []approval.Ask) []chat.Field {
 		{Label: "Mode", Value: modeText(t, asks)},
 		{Label: "Posture", Value: postureOf(t)},
 		{Label: "Who may answer", Value: who},
-		{Label: "Box", Value: "workspace of this task, network " + network},
+		{Label: "Box", Value: h.boxWords() + "workspace of this task, network " + network},
 	}
+}
+
+// boxWords names the kind of box where it is not the full one.
+func (h *Host) boxWords() string {
+	if h.Box == "" {
+		return ""
+	}
+	return h.Box + ", "
 }
 
 // modeText names the mode and, for a plan, where it stands. asks are those of the task, newest first.

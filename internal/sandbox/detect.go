@@ -25,6 +25,7 @@ type Report struct {
 	Mode     string   // enforce or off
 	Backend  string   // name of the box, empty when there is none
 	Gaps     []Gap    // what a reduced box does not hold
+	NoFull   string   // why the reduced box stands in for the full one; empty where it was asked for
 	Program  string   // absolute path of the backend's program
 	Version  string   // of that program
 	Reason   string   // why there is no box

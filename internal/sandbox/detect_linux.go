@@ -25,7 +25,7 @@ func detect(ctx context.Context, cfg Config) (Box, Report, error) {
 		return unavailable(r)
 	}
 	full := r
-	box, r, err = detectReduced(ctx, Report{Mode: "enforce", Warnings: []string{"no full box: " + full.Reason}})
+	box, r, err = detectReduced(ctx, Report{Mode: "enforce", NoFull: full.Reason})
 	if err != nil {
 		r.Reason, r.Mend = full.Reason+"; and no reduced box either: "+r.Reason, full.Mend
 		return unavailable(r)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -22,7 +23,7 @@ func detectReduced(ctx context.Context, r Report) (Box, Report, error) {
 		r.Reason, r.Mend = reason, mend
 		return unavailable(r)
 	}
-	box := reduced{abi: abi}
+	box := reduced{abi: abi, noMounts: os.Geteuid() == 0 && !mayMount()}
 	r.Program, r.Version = "Landlock", fmt.Sprintf("version %d", abi)
 	if err := probe(ctx, box); err != nil {
 		r.Reason, r.Mend = "a command did not run in the reduced box: "+firstLine(err.Error()), explainReduced(err)
@@ -36,6 +37,20 @@ func detectReduced(ctx context.Context, r Report) (Box, Report, error) {
 		r.Warnings = append(r.Warnings, "the limit on processes counts from what the host's user runs when a command starts")
 	}
 	return box, r, nil
+}
+
+// mayMount tries it on a thread that is thrown away.
+func mayMount() bool {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		done <- err
+	}()
+	return <-done == nil
 }
 
 // landlockVersion asks the kernel, and says why it has none that will do.

@@ -18,7 +18,7 @@ import (
 // does not hold is ReducedGaps.
 type reduced struct {
 	abi      int  // version of Landlock that it uses
-	noMounts bool // of tests: as where the host may make no mounts
+	noMounts bool // the host is root and may make no mounts
 }
 
 // Name is "landlock".
@@ -27,9 +27,9 @@ func (reduced) Name() string { return "landlock" }
 // Account is the same as that of the full box.
 func (reduced) Account(id string) (int, int, bool) { return bwrap{}.Account(id) }
 
-// OpenFolders tells the host whether the folders above its workspaces have to let other accounts pass: without mounts, that is the only
-// way for an account of its own to a workspace.
-func (reduced) OpenFolders() bool { return os.Geteuid() == 0 }
+// OpenFolders is true for a root host that may make no mounts: the only way for an account to its workspace is then through folders
+// that let others pass.
+func (b reduced) OpenFolders() bool { return b.noMounts && os.Geteuid() == 0 }
 
 // Run runs the command and returns when its whole tree is gone, and what is protected in the workspace is as it was before.
 func (b reduced) Run(ctx context.Context, p Policy, c Command) (Result, error) {

@@ -112,7 +112,7 @@ func TestReducedBoxIsTakenOnlyWhereItIsAllowed(t *testing.T) {
 		t.Errorf("nobody allowed it: %v %+v %v", box, rep, err)
 	}
 	box, rep, err = Detect(ctx, Config{Path: none, AllowReduced: true})
-	if err != nil || box.Name() != "landlock" || len(rep.Gaps) < 5 || !strings.Contains(strings.Join(rep.Warnings, "\n"), "bubblewrap (bwrap) was not found") {
+	if err != nil || box.Name() != "landlock" || len(rep.Gaps) < 5 || !strings.Contains(rep.NoFull, "bubblewrap (bwrap) was not found") {
 		t.Errorf("somebody allowed it: %v %+v %v", box, rep, err)
 	}
 	if box, _, err := Detect(ctx, Config{Path: none, AllowReduced: true, Backend: "bwrap"}); !errors.Is(err, ErrUnavailable) || box != nil {

@@ -72,6 +72,21 @@ type Accounts interface {
 	Account(id string) (uid, gid int, ok bool)
 }
 
+// FolderOpener is a box whose accounts reach a workspace only through folders that let others pass.
+type FolderOpener interface {
+	// OpenFolders tells whether the host has to make its own folders above the workspaces passable (mode 0711).
+	OpenFolders() bool
+}
+
+// OpenFolders asks a box that may be nil.
+func OpenFolders(box Box) bool {
+	o, ok := box.(FolderOpener)
+	return ok && o.OpenFolders()
+}
+
+// Reduced tells whether a box, which may be nil, is the reduced one: ReducedGaps lists what it does not hold.
+func Reduced(box Box) bool { return box != nil && box.Name() == "landlock" }
+
 // Protected are the names in the root of a workspace that configure the agent itself. A task can neither change nor create
 // them (design, section 4, invariant 14).
 var Protected = []string{".reasonix", "reasonix.toml", ".mcp.json"}

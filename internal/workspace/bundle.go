@@ -24,7 +24,7 @@ var ErrNoBox = errors.New("the workspace cannot be read without a sandbox")
 const pack = `set -eu
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 index=$(git rev-parse --git-path index)
-mine=$(mktemp -d /tmp/pack.XXXXXX)
+mine=$(mktemp -d "$TMPDIR/pack.XXXXXX")
 trap 'rm -rf "$mine"' EXIT
 if [ -f "$index" ] && git ls-files >/dev/null 2>&1; then cp "$index" "$mine/index"; fi
 export GIT_INDEX_FILE="$mine/index"
@@ -49,7 +49,7 @@ echo "head $head"
 echo "branch $branch"
 if [ "$commit" = "$BASE" ]; then exit 0; fi
 git update-ref refs/reasonix/out "$commit"
-git bundle create --quiet "/tmp/$BUNDLE" refs/reasonix/out "^$BASE"
+git bundle create --quiet "$TMPDIR/$BUNDLE" refs/reasonix/out "^$BASE"
 git update-ref -d refs/reasonix/out
 `
 
