@@ -177,7 +177,7 @@ func boxWords(box sandbox.Box, rep sandbox.Report, cfg config.Config) string {
 		text += "; " + strings.Join(rep.Warnings, "; ")
 	}
 	if box.Name() == "off" {
-		text = "off: bash runs unconfined in `reasonix run`; bot tasks have no bash"
+		text = strings.Join(append([]string{"off: bash runs unconfined in `reasonix run`; bot tasks have no bash"}, rep.Warnings...), "; ")
 	}
 	return text
 }

@@ -65,7 +65,10 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	case err != nil:
 		return nil, err
 	default:
-		w.box = box
+		w.box = taskBox(box)
+	}
+	if w.box == nil && err == nil {
+		h.log.Warn("no sandbox: tasks have no bash, and what they change cannot be published", "reason", strings.Join(report.Warnings, "; "))
 	}
 	if sandbox.Reduced(box) {
 		h.log.Warn("tasks run in the reduced box, which allow_reduced_box = true allows; `reasonix doctor` lists what it does not hold", "reason", report.NoFull)
@@ -75,6 +78,14 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	}
 	w.spaces, err = workspace.Open(data, workspace.Options{Box: w.box, Scan: scanWith(secrets)})
 	return w, err
+}
+
+// taskBox: a box that confines nothing, as Windows has, is none for tasks of other people's text.
+func taskBox(box sandbox.Box) sandbox.Box {
+	if box == nil || box.Name() == "off" {
+		return nil
+	}
+	return box
 }
 
 // scanWith looks for secrets in what would be published: those the host knows and the usual patterns. A scan that fails finds something: it

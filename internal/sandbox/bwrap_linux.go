@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -157,21 +156,6 @@ func clearLinks(root *os.Root, rel string) error {
 		}
 	}
 	return nil
-}
-
-// limited wraps argv so that the limits are set inside the box: the number of processes is then counted there and not over
-// everything the host's user runs. -p is dash's and busybox's letter for it, -u is bash's.
-func limited(l Limits, argv []string) []string {
-	script := "{ ulimit -p $1 || ulimit -u $1; ulimit -n $2; ulimit -f $3; ulimit -c 0; "
-	if l.MemoryBytes > 0 {
-		script += "ulimit -d " + strconv.FormatInt(l.MemoryBytes>>10, 10) + "; "
-	}
-	if l.CPUSeconds > 0 {
-		script += "ulimit -t " + strconv.Itoa(l.CPUSeconds) + "; "
-	}
-	script += `} 2>/dev/null; shift 3; exec "$@"`
-	return slices.Concat([]string{"/bin/sh", "-c", script, "sh", strconv.Itoa(l.Processes), strconv.Itoa(l.OpenFiles),
-		strconv.FormatInt(l.FileBytes/512, 10)}, argv)
 }
 
 const killGrace = 2 * time.Second

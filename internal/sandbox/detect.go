@@ -67,6 +67,16 @@ func CheckBackend(backend string, allowReduced bool) error {
 	return fmt.Errorf("backend = %q: use \"auto\", \"bwrap\" or \"landlock\"", backend)
 }
 
+// detectNone is what a system without a box of its own gets: on Windows the mode is always off, elsewhere there is no box.
+func detectNone(goos string) (Box, Report, error) {
+	if goos == "windows" {
+		return offBox{}, Report{Mode: "off", Backend: "off",
+			Warnings: []string{"Windows has no sandbox for commands: bash = \"enforce\" is ignored and commands run unconfined"}}, nil
+	}
+	return unavailable(Report{Reason: "there is no box for " + goos,
+		Mend: "run on Linux with bubblewrap, or set [sandbox] bash = \"off\" to run commands unconfined"})
+}
+
 func unavailable(r Report) (Box, Report, error) {
 	r.Mode = "enforce"
 	return nil, r, fmt.Errorf("%w: %s; %s", ErrUnavailable, r.Reason, r.Mend)

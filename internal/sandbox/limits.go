@@ -1,6 +1,10 @@
 package sandbox
 
-import "time"
+import (
+	"slices"
+	"strconv"
+	"time"
+)
 
 // Defaults fill every limit that is zero. Memory and CPU have no default: a race detector reserves terabytes of address
 // space and a build may use many CPU minutes; the wall time ends both.
@@ -43,4 +47,19 @@ func wallFor(l Limits, c Command) time.Duration {
 		return c.Wall
 	}
 	return l.Wall
+}
+
+// limited wraps argv so that the limits are set inside the box: the number of processes is then counted there and not over
+// everything the host's user runs. -p is dash's and busybox's letter for it, -u is bash's.
+func limited(l Limits, argv []string) []string {
+	script := "{ ulimit -p $1 || ulimit -u $1; ulimit -n $2; ulimit -f $3; ulimit -c 0; "
+	if l.MemoryBytes > 0 {
+		script += "ulimit -d " + strconv.FormatInt(l.MemoryBytes>>10, 10) + "; "
+	}
+	if l.CPUSeconds > 0 {
+		script += "ulimit -t " + strconv.Itoa(l.CPUSeconds) + "; "
+	}
+	script += `} 2>/dev/null; shift 3; exec "$@"`
+	return slices.Concat([]string{"/bin/sh", "-c", script, "sh", strconv.Itoa(l.Processes), strconv.Itoa(l.OpenFiles),
+		strconv.FormatInt(l.FileBytes/512, 10)}, argv)
 }
