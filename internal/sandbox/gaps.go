@@ -15,7 +15,8 @@ type Gap struct {
 var ReducedGaps = []Gap{
 	{ID: "protected-files", What: "Protected files of the workspace (.git/config, hooks, .reasonix, reasonix.toml and the like) can be changed while a command runs; " +
 		"the host puts them back when the command has ended, also when the host itself is killed, but not after a loss of power."},
-	{ID: "file-names", What: "Whether a file exists anywhere on the machine, with its size, times and owner, can be seen; folders outside cannot be listed and files not read."},
+	{ID: "file-names", What: "Whether a file exists anywhere on the machine, with its size, times, owner and attributes, and where a link leads can be seen; folders outside " +
+		"cannot be listed and files not read."},
 	{ID: "file-modes", What: "Mode, times and extended attributes of files outside can be changed where the account of the box owns them: the host user's own " +
 		"files, and nothing when a host that runs as root gives the workspace an account of its own."},
 	{ID: "process-numbers", What: "Which process numbers exist on the host, and who owns them, can be seen; their command lines, environments and memory cannot."},

@@ -45,7 +45,7 @@ var shows = map[string]func(*testing.T){
 		r.disown()
 		pid := itoa(os.Getpid())
 		r.must("test -d /proc/" + pid)
-		r.refused("cat /proc/" + pid + "/cmdline || cat /proc/" + pid + "/environ || cat /proc/" + pid + "/mem || ls /proc || ls /proc/" + pid)
+		r.refused("cat /proc/" + pid + "/cmdline || cat /proc/" + pid + "/environ || cat /proc/" + pid + "/mem || ls /proc || ls /proc/" + pid + " || readlink /proc/" + pid + "/exe")
 	},
 	"host-identity": func(t *testing.T) {
 		r := newRoom(t)
