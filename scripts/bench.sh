@@ -33,7 +33,7 @@ bench ./internal/run '^BenchmarkTurn$' 1x
 bench ./internal/flow '^BenchmarkTenThousandParked$' 1x
 bench ./internal/store/sqlite '^Benchmark(Open|Wake)$' 300x
 bench ./internal/permission '^Benchmark(TypicalLine|HostileLines)$' 200x
-bench ./internal/sandbox '^Benchmark(BoxedTrue|PlainBwrapTrue|PlainTrue)$' 60x
+bench ./internal/sandbox '^Benchmark(BoxedTrue|ReducedTrue|PlainBwrapTrue|PlainTrue)$' 60x
 
 worst=$(awk '/^BenchmarkHostileLines\// { if ($3 > max) { max = $3; n = $1 } } END { sub(/.*\//, "", n); sub(/-[0-9]+$/, "", n); printf "%.2f ms (%s)", max / 1e6, n }' "$raw")
 cpu=$(sed -n 's/^cpu: //p' "$raw" | head -1)
@@ -62,6 +62,7 @@ Made $(date -u '+%Y-%m-%d %H:%M UTC') at commit $commit with $(go env GOVERSION)
 | turn gap with a shell call / a boxed \`true\` alone | $(ratio "$(value TurnGap/shell ms-shell-p50)" "$(ms BoxedTrue)") |
 | boxed \`true\` / plain bwrap | $(ratio "$(ms BoxedTrue)" "$(ms PlainBwrapTrue)") |
 | boxed \`true\` / plain \`true\` | $(ratio "$(ms BoxedTrue)" "$(ms PlainTrue)") |
+| \`true\` in the reduced box / plain \`true\` | $(ratio "$(ms ReducedTrue)" "$(ms PlainTrue)") |
 | gap at turn 1000 / gap at turn 10 (model in memory) | $(ratio "$(value Turn/1000 µs/gap)" "$(value Turn/10 µs/gap)") |
 
 | sizes and single steps | |
@@ -76,6 +77,7 @@ Made $(date -u '+%Y-%m-%d %H:%M UTC') at commit $commit with $(go env GOVERSION)
 | a typical shell line judged by the rules | $(us TypicalLine) µs |
 | the worst of the hostile 8 KiB lines | $worst |
 | \`true\` in the box | $(ms BoxedTrue) ms |
+| \`true\` in the reduced box | $(ms ReducedTrue) ms |
 | \`true\` in plain bwrap | $(ms PlainBwrapTrue) ms |
 | \`true\` | $(ms PlainTrue) ms |
 REPORT

@@ -23,6 +23,17 @@ func BenchmarkBoxedTrue(b *testing.B) {
 	}
 }
 
+// BenchmarkReducedTrue is to be compared with BenchmarkPlainTrue.
+func BenchmarkReducedTrue(b *testing.B) {
+	box := newReducedBox(b)
+	p := Policy{Workspace: b.TempDir(), Env: []string{"PATH=" + defaultPath}}
+	for b.Loop() {
+		if r, err := box.Run(context.Background(), p, Command{Argv: []string{"/bin/true"}}); err != nil || r.ExitCode != 0 {
+			b.Fatal(r, err)
+		}
+	}
+}
+
 func BenchmarkPlainBwrapTrue(b *testing.B) {
 	_, p := benchPolicy(b)
 	x := &execution{workspace: p.Workspace, private: true, mounts: append(identity(os.Geteuid(), os.Getegid(), ""), rootMounts(p)...)}

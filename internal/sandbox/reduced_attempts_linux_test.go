@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
@@ -87,13 +88,18 @@ func TestReducedAttempts(t *testing.T) {
 
 // The table forgets nobody: a new attempt on the full box is made on the reduced one too.
 func TestReducedAttemptsAreComplete(t *testing.T) {
-	files, _ := filepath.Glob("*_test.go")
+	files, _ := filepath.Glob("*_linux_test.go")
 	for _, file := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name := range parsed.Scope.Objects { //nolint:staticcheck // the names of one file are all that is needed
+		for _, d := range parsed.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			name := f.Name.Name
 			_, made := attempts[name]
 			_, excused := fullOnly[name]
 			if regexp.MustCompile(`^Test(Attempt|Box|Git|Toolchains)`).MatchString(name) && !made && !excused {

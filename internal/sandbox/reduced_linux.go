@@ -63,7 +63,9 @@ func (b reduced) run(ctx context.Context, p Policy, c Command) (Result, error) {
 	}
 	rules = append(rules, rule{filepath.Join(side, "gitconfig"), rightsRead})
 	limits, mark := p.Limits.withDefaults(), callID()
-	limits.Processes += running(uid)
+	if uid != 0 { // the kernel exempts root
+		limits.Processes += running(uid)
+	}
 	s := stageSpec{Workspace: p.Workspace, ABI: b.abi, NoMounts: b.noMounts, Rules: rules, Dir: dir, Drop: drop, UID: uid, GID: gid, Side: side, Argv: limited(limits, c.Argv)}
 	s.Env = slices.Concat(p.Env, c.Env, []string{"TMPDIR=" + p.Temp, "TMP=" + p.Temp, "TEMP=" + p.Temp,
 		"GIT_CONFIG_SYSTEM=" + filepath.Join(side, "gitconfig"), markName + mark})

@@ -121,6 +121,11 @@ func TestReducedBoxIsTakenOnlyWhereItIsAllowed(t *testing.T) {
 	if box, _, err := Detect(ctx, Config{AllowReduced: true}); err == nil && box.Name() != "bwrap" {
 		t.Errorf("the full box comes first: %v", box.Name())
 	}
+	for abi := minLandlock; abi <= newReducedBox(t).(reduced).abi; abi++ {
+		if err := probe(ctx, reduced{abi: abi}); err != nil {
+			t.Errorf("version %d: %v", abi, err)
+		}
+	}
 	for _, g := range GapsOf(7) {
 		if g.ID == "signals" {
 			t.Error("signals are held from version 6 on")
