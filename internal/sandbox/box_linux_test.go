@@ -215,7 +215,7 @@ func TestToolchainsWorkInTheBox(t *testing.T) {
 	for program, line := range map[string]string{
 		"go": "go test ./...", "node": "node -e 'require(\"child_process\").execSync(\"true\"); setTimeout(()=>console.log(" + user + "), 5)'",
 		"python3": "/usr/bin/python3 -c 'import subprocess, threading, tempfile; subprocess.run([\"true\"], check=True); t=threading.Thread(target=print); t.start(); t.join()'",
-		"gcc":     "echo 'int main(){return 0;}' > /tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m",
+		"gcc":     "echo 'int main(){return 0;}' > $TMPDIR/m.c && gcc -o $TMPDIR/m $TMPDIR/m.c && $TMPDIR/m",
 	} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Logf("%s is missing: not tried", program)

@@ -8,7 +8,7 @@ import (
 )
 
 // The page that people read lists exactly the gaps that the program knows.
-func TestReducedGapsAreTheOnesOfTheDocs(t *testing.T) {
+func TestTheGapsOfTheReducedBoxAreTheOnesOfTheDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/SANDBOX.md")
 	if err != nil {
 		t.Fatal(err)
