@@ -8,7 +8,7 @@ import (
 )
 
 // The page that people read lists exactly the gaps that the program knows.
-func TestTheGapsOfTheReducedBoxAreTheOnesOfTheDocs(t *testing.T) {
+func TestTheListOfGapsIsTheOneOfTheDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/SANDBOX.md")
 	if err != nil {
 		t.Fatal(err)

@@ -198,6 +198,18 @@ func (k *kept) folder(root *os.Root, l leaf, most func(path string) (int, error)
 	return out, nil
 }
 
+// openClosed opens a folder that its owner, the command, may have closed to everybody.
+func openClosed(dir string) (*os.Root, error) {
+	info, err := os.Lstat(dir)
+	if err == nil && info.IsDir() && info.Mode().Perm()&0o700 != 0o700 {
+		err = os.Chmod(dir, info.Mode().Perm()|0o700)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(dir)
+}
+
 // open lets the host, as an ordinary user, into a folder of its own again that a command closed.
 func open(root *os.Root, path string) error {
 	info, err := root.Lstat(path)
@@ -220,6 +232,9 @@ func leafOf(path string, info fs.FileInfo) leaf {
 
 func readLimited(root *os.Root, path string, most int) ([]byte, error) {
 	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrPermission) && root.Chmod(path, 0o600) == nil { // its mode was noted before
+		f, err = root.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +319,7 @@ func restore(state []kept) (changed []string, err error) {
 		if slices.ContainsFunc(gone, func(dir string) bool { return within(dir, filepath.Join(k.Root, k.Path)) }) {
 			continue // the folder around it was deleted
 		}
-		root, err := os.OpenRoot(k.Root)
+		root, err := openClosed(k.Root)
 		if err != nil {
 			errs = append(errs, err)
 			continue

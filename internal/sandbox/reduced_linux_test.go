@@ -200,6 +200,7 @@ func TestReducedBoxRefusesWhatNamespacesWouldHold(t *testing.T) {
 		"a terminal of the host":                 "open('/dev/ptmx','r+b')",
 		"emptying a file by name":                "import os; os.truncate('" + r.outside + "/marker', 0)",
 		"moving a folder out of the workspace":   "import os; os.mkdir('m'); os.rename('m', os.environ['HOME']+'/m')",
+		"a descriptor that was left open":        "import os,sys; sys.exit(1 if all(not os.path.exists('/dev/fd/%d' % f) for f in range(3, 40)) else 0)",
 		"a device":                               "import os; os.mknod('dev', 0o020600, os.makedev(1, 3))",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,6 +245,10 @@ func TestReducedBoxPutsBackWhateverWasDone(t *testing.T) {
 		"a file with two names":                     "ln .git/config notes.txt && ln .git/hooks/*.sample .",
 		"folders closed":                            "mkdir c && mv .git c/.git && chmod 000 c/.git c",
 		"folders closed in place":                   "echo x >> .git/config && chmod 000 .git/hooks .git",
+		"closed files":                              "chmod 000 .git/config .git/hooks/*",
+		"a closed folder in its place":              "mv .git g && mkdir -p .git/a/b && touch .git/a/b/c .git/config && find .git -depth -exec chmod 000 {} \\;",
+		"a closed folder among the hooks":           "mkdir -p .git/hooks/a/b && touch .git/hooks/a/b/c && find .git/hooks/a -depth -exec chmod 000 {} \\;",
+		"the workspace closed":                      "echo x > .git/hooks/post-checkout && chmod 000 .",
 		"the mode of a hook":                        "chmod 777 .git/config .git/hooks",
 		"a large file among the hooks":              "head -c 40000000 /dev/zero > .git/hooks/pre-commit",
 		"many files among the hooks":                "for i in $(seq 300); do echo x > .git/hooks/h$i; done",

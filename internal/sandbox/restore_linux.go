@@ -27,6 +27,9 @@ func (k kept) restore(root *os.Root) (differs, lost bool, err error) {
 	if err == nil && slices.EqualFunc(k.Entries, now, sameLeaf) {
 		return false, false, nil
 	}
+	if err != nil && len(k.Skip) == 0 { // nothing in it is the task's: away with all of it
+		err, now = clearAll(root, k.Path), nil
+	}
 	return true, false, errors.Join(err, k.rewrite(root, want, now))
 }
 
@@ -40,11 +43,11 @@ func (k kept) rewrite(root *os.Root, want map[string]leaf, now []leaf) error {
 	errs := []error{clearWay(root, k.Path)}
 	for _, l := range slices.Backward(now) { // the deepest first
 		if w, ok := want[l.Path]; !ok || (!sameLeaf(w, l) && !(w.Mode.IsDir() && l.Mode.IsDir())) {
-			errs = append(errs, root.RemoveAll(l.Path))
+			errs = append(errs, clearAll(root, l.Path))
 		}
 	}
 	if len(k.Entries) == 0 {
-		return errors.Join(append(errs, root.RemoveAll(k.Path))...)
+		return errors.Join(append(errs, clearAll(root, k.Path))...)
 	}
 	for _, l := range k.Entries {
 		errs = append(errs, l.make(root))
@@ -94,13 +97,13 @@ func (k kept) restoreIsland(root *os.Root) (differs, lost bool, err error) {
 		return true, false, err
 	}
 	if at == "" {
-		return true, true, root.RemoveAll(k.Path)
+		return true, true, clearAll(root, k.Path)
 	}
 	aside := ".reasonix-aside-" + callID()
 	if err := errors.Join(open(root, at), root.Rename(at, aside)); err != nil { // a folder that nobody may write cannot be moved either
 		return true, false, err
 	}
-	return true, false, errors.Join(clearWay(root, k.Path), root.RemoveAll(k.Path), root.MkdirAll(filepath.Dir(k.Path), 0o755), root.Rename(aside, k.Path), root.Chmod(k.Path, k.Mode))
+	return true, false, errors.Join(clearWay(root, k.Path), clearAll(root, k.Path), root.MkdirAll(filepath.Dir(k.Path), 0o755), root.Rename(aside, k.Path), root.Chmod(k.Path, k.Mode))
 }
 
 // clearWay removes what stands where a folder on the way to path has to be: a link there would lead elsewhere.
@@ -116,7 +119,7 @@ func clearWay(root *os.Root, path string) error {
 			return err
 		}
 		if !info.IsDir() {
-			return root.RemoveAll(at)
+			return clearAll(root, at)
 		}
 	}
 	return nil
@@ -141,4 +144,18 @@ func (k kept) find(root *os.Root) (string, error) {
 		return open(root, path)
 	})
 	return at, err
+}
+
+// clearAll removes path and what lies below, closed folders included.
+func clearAll(root *os.Root, path string) error {
+	if err := root.RemoveAll(path); err == nil {
+		return nil
+	}
+	_ = fs.WalkDir(root.FS(), path, func(at string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			return open(root, at)
+		}
+		return nil
+	})
+	return root.RemoveAll(path)
 }
