@@ -161,9 +161,6 @@ func boxWords(box sandbox.Box, rep sandbox.Report, cfg config.Config) string {
 	if sandbox.Reduced(box) {
 		text = "reduced box: " + text
 	}
-	if rep.NoFull != "" {
-		text += " (no full box: " + rep.NoFull + ")"
-	}
 	if rep.Version != "" {
 		text += " " + rep.Version + ", a command ran in it"
 	}
@@ -172,6 +169,9 @@ func boxWords(box sandbox.Box, rep sandbox.Report, cfg config.Config) string {
 	}
 	if box.Name() != "off" {
 		text += "; network: " + networkHealth(box, cfg)
+	}
+	if rep.NoFull != "" {
+		text += "; no full box: " + rep.NoFull
 	}
 	if len(rep.Warnings) > 0 {
 		text += "; " + strings.Join(rep.Warnings, "; ")

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -66,17 +67,21 @@ func (r *room) privileges() (out string) {
 	mark := "PRIVILEGES=" + callID()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	_, err := r.box.Run(ctx, r.policy, Command{Argv: []string{"/bin/sh", "-c", "echo up; exec sleep 60"}, Env: []string{mark}, Output: func([]byte) {
+	look := func() (status string) {
 		for _, p := range processesWith(mark) {
 			dir, _, _ := strings.Cut(p, " ")
 			if exe, _ := os.Readlink(dir + "/exe"); !strings.Contains(p, "sleep 60") || strings.HasSuffix(exe, "bwrap") {
 				continue
 			}
-			text, err := os.ReadFile(dir + "/status")
-			if err != nil {
-				continue
+			if text, err := os.ReadFile(dir + "/status"); err == nil {
+				status = string(text)
 			}
-			out = string(text)
+		}
+		return status
+	}
+	_, err := r.box.Run(ctx, r.policy, Command{Argv: []string{"/bin/sh", "-c", "echo up; exec sleep 60"}, Env: []string{mark}, Output: func([]byte) {
+		for deadline := time.Now().Add(5 * time.Second); out == "" && time.Now().Before(deadline); {
+			out = look() // a process that is just becoming another one shows no environment, and gives no signal when it does again
 		}
 		stop()
 	}})
