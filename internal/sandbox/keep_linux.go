@@ -256,30 +256,52 @@ type keptRoom struct {
 
 var keepers = keeper{rooms: map[string]*keptRoom{}}
 
-// hold remembers what is protected in the workspace; putBack is called once when the box has ended.
+// hold remembers what is protected in the workspace; putBack is called once when the box has ended. It waits while a command of another
+// host, or of one that was killed a moment ago, runs there: what that changed is not put back yet.
 func (k *keeper) hold(workspace string) (state []kept, putBack func() ([]string, error), err error) {
+	for deadline := time.Now().Add(2 * killGrace); ; {
+		room, err := k.enter(workspace)
+		if err != nil {
+			return nil, nil, err
+		}
+		if room != nil {
+			return room.state, func() ([]string, error) { return k.leave(workspace, room) }, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, nil, fmt.Errorf("another host runs a command in %s, and what it changes there is put back only when that has ended: try again then", workspace)
+		}
+		time.Sleep(20 * time.Millisecond) // another process's lock gives no signal that can be waited for with a limit
+	}
+}
+
+// enter gives nil while the workspace is another host's.
+func (k *keeper) enter(workspace string) (*keptRoom, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	room := k.rooms[workspace]
 	if room == nil {
-		if err := awaitOthers(workspace); err != nil {
-			return nil, nil, err
+		free, err := unoccupied(workspace)
+		if err != nil || !free {
+			return nil, err
 		}
-		if state, err = remember(workspace); err != nil {
-			return nil, nil, err
+		state, err := remember(workspace)
+		if err != nil {
+			return nil, err
 		}
 		room = &keptRoom{state: state}
 		k.rooms[workspace] = room
 	}
 	room.users++
-	return room.state, func() ([]string, error) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if room.users--; room.users == 0 {
-			delete(k.rooms, workspace)
-		}
-		return restore(room.state)
-	}, nil
+	return room, nil
+}
+
+func (k *keeper) leave(workspace string, room *keptRoom) ([]string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if room.users--; room.users == 0 {
+		delete(k.rooms, workspace)
+	}
+	return restore(room.state)
 }
 
 // occupy marks the workspace as one in which a command runs, as long as the process lives and the file is open.
@@ -288,27 +310,23 @@ func occupy(workspace string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = syscall.Flock(int(dir.Fd()), syscall.LOCK_SH) // a file system without locks has no second host either
+	for deadline := time.Now().Add(killGrace / 4); time.Now().Before(deadline); {
+		if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			break // a file system without locks has no second host either
+		}
+		time.Sleep(10 * time.Millisecond) // another host looks, or a command of the task locks it; the latter marks the place as well
+	}
 	return dir, nil
 }
 
-// awaitOthers waits until no command of another host, or of one that was killed a moment ago, runs in the workspace: what it changed
-// is not put back yet.
-func awaitOthers(workspace string) error {
+// unoccupied tells whether no command of any host runs in the workspace.
+func unoccupied(workspace string) (bool, error) {
 	dir, err := os.Open(workspace)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer dir.Close() // and with it goes the lock
-	for deadline := time.Now().Add(2 * killGrace); ; {
-		if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("another host runs a command in %s, and what it changes there is put back only when that has ended: try again then", workspace)
-		}
-		time.Sleep(20 * time.Millisecond) // the end of another process's lock gives no signal that can be waited for with a limit
-	}
+	return !errors.Is(syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK), nil
 }
 
 // restore puts back what differs and returns its names. It goes on after an error: the rest is put back all the same.
