@@ -34,7 +34,7 @@ bench ./internal/flow '^BenchmarkTenThousandParked$' 1x
 bench ./internal/store/sqlite '^Benchmark(Open|Wake)$' 300x
 REASONIX_BENCH=full bench ./internal/workspace '^BenchmarkClone$' 3x
 bench ./internal/permission '^Benchmark(TypicalLine|HostileLines)$' 200x
-bench ./internal/sandbox '^Benchmark(BoxedOverPlain|BoxedTrue|BoxedTrueUnderAnAccount|PlainBwrapTrue|PlainTrue)$' 100x
+bench ./internal/sandbox '^Benchmark(BoxedOverPlain|BoxedTrue|BoxedTrueUnderAnAccount|ReducedTrue|PlainBwrapTrue|PlainTrue)$' 100x
 
 worst=$(awk '/^BenchmarkHostileLines\// { if ($3 > max) { max = $3; n = $1 } } END { sub(/.*\//, "", n); sub(/-[0-9]+$/, "", n); printf "%.2f ms (%s)", max / 1e6, n }' "$raw")
 cpu=$(sed -n 's/^cpu: //p' "$raw" | head -1)
@@ -64,6 +64,7 @@ Made $(date -u '+%Y-%m-%d %H:%M UTC') at commit $commit with $(go env GOVERSION)
 | boxed \`true\` / plain bwrap with the same flags, by turns (medians; the goal is 1.3) | $(value BoxedOverPlain ratio) |
 | boxed \`true\` / plain \`true\` | $(ratio "$(ms BoxedTrue)" "$(ms PlainTrue)") |
 | clone of a repository with 50,000 files and 20,000 commits / \`git worktree add\` of it | $(ratio "$(ms Clone/clone)" "$(ms 'Clone/worktree_add')") |
+| \`true\` in the reduced box / plain \`true\` | $(ratio "$(ms ReducedTrue)" "$(ms PlainTrue)") |
 | gap at turn 1000 / gap at turn 10 (model in memory) | $(ratio "$(value Turn/1000 µs/gap)" "$(value Turn/10 µs/gap)") |
 
 | sizes and single steps | |
@@ -80,6 +81,7 @@ Made $(date -u '+%Y-%m-%d %H:%M UTC') at commit $commit with $(go env GOVERSION)
 | the worst of the hostile 8 KiB lines | $worst |
 | \`true\` in the box | $(ms BoxedTrue) ms |
 | the same under an account of its own, as a bot task of a root host | $(ms BoxedTrueUnderAnAccount) ms |
+| \`true\` in the reduced box | $(ms ReducedTrue) ms |
 | \`true\` in plain bwrap | $(ms PlainBwrapTrue) ms |
 | \`true\` | $(ms PlainTrue) ms |
 REPORT

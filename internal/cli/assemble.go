@@ -98,7 +98,7 @@ func (a *app) furnish(ctx context.Context, h *house, env config.Env) error {
 		return err
 	}
 	opt.Workshop = shop
-	opt.Notice = shop.notice()
+	opt.Notice, opt.Box = shop.notice(), shop.boxKind()
 	opt.Checks = func(ctx context.Context) []chat.HealthItem { return a.commonHealth(ctx, h.cfg, env) }
 	h.flow = flow.New(opt)
 	shop.keeper = newKeeper(h.cfg, shop.spaces, h.flow)

@@ -66,6 +66,13 @@ func Main(ctx context.Context, version string, args []string) int {
 		fmt.Fprintln(os.Stderr, "reasonix:", sandbox.Relay(args[1:]))
 		return ExitError
 	}
+	if len(args) == 1 && args[0] == sandbox.StageCommand { // the start of a reduced box; it stays outside and ends what runs inside
+		if err := sandbox.Stage(); err != nil {
+			fmt.Fprintln(os.Stderr, "reasonix:", err)
+			return ExitError
+		}
+		return ExitDone
+	}
 	a := &app{version: version, in: os.Stdin, out: os.Stdout, errs: os.Stderr, getenv: os.Getenv}
 	return a.main(ctx, args)
 }

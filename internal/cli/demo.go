@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reasonix/internal/config"
+	"reasonix/internal/sandbox"
 )
 
 //go:embed demo/repo.txtar
@@ -75,11 +76,11 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
+	if err := a.demoBox(ctx, cfg, dir); err != nil {
+		return err
+	}
 	if f.check {
 		return a.demoCheck(ctx, dir, cfg, env)
-	}
-	if item := a.sandboxHealth(ctx, cfg); !item.OK {
-		return fmt.Errorf("the demo needs a sandbox: %s. %s", item.Text, item.Mend)
 	}
 	logFile, err := os.Create(filepath.Join(dir, "host.log"))
 	if err != nil {
@@ -98,6 +99,27 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	}
 	fmt.Fprintf(a.out, "The repository with the failing test: %s\nStop with Ctrl-C.\n\n", filepath.Join(dir, "split"))
 	return a.serve(ctx, h)
+}
+
+// demoBox looks for a box before anything is shown, and says it plainly when there is only the reduced one.
+func (a *app) demoBox(ctx context.Context, cfg config.Config, dir string) error {
+	box, rep, err := sandbox.Detect(ctx, boxConfig(cfg))
+	if err != nil {
+		return fmt.Errorf("the demo needs a sandbox: %s. %s", rep.Reason, rep.Mend)
+	}
+	if !sandbox.Reduced(box) {
+		return nil
+	}
+	fmt.Fprintf(a.out, "NOTICE: the demo runs in the reduced box (%s). A host never does so unless its configuration says allow_reduced_box = true. It does not hold:\n",
+		rep.NoFull)
+	for _, g := range rep.Gaps {
+		fmt.Fprintf(a.out, "  - %s\n", g.What)
+	}
+	fmt.Fprintln(a.out)
+	if sandbox.OpenFolders(box) {
+		return os.Chmod(dir, 0o711)
+	}
+	return nil
 }
 
 // makeDemoRepo writes the files and commits them.
@@ -178,6 +200,9 @@ func demoTOML(dir, scenario, model, listen string) string {
 mode  = "ask"
 allow = ["Bash(go test:*)"]
 deny  = ["Bash(git push:*)"]
+
+[sandbox]
+allow_reduced_box = true
 
 [[providers]]
 name = "scripted"

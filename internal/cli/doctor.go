@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,7 +107,8 @@ func (a *app) envHealth() chat.HealthItem {
 
 // commonHealth checks what both the terminal and the host need.
 func (a *app) commonHealth(ctx context.Context, cfg config.Config, env config.Env) []chat.HealthItem {
-	return []chat.HealthItem{gitHealth(ctx), a.sandboxHealth(ctx, cfg), shellHealth(cfg, cfg.Sandbox.Bash != "off"), a.modelHealth(ctx, cfg, env)}
+	items := append([]chat.HealthItem{gitHealth(ctx)}, a.sandboxHealth(ctx, cfg)...)
+	return append(items, shellHealth(cfg, cfg.Sandbox.Bash != "off"), a.modelHealth(ctx, cfg, env))
 }
 
 func gitHealth(ctx context.Context) chat.HealthItem {
@@ -117,13 +119,48 @@ func gitHealth(ctx context.Context) chat.HealthItem {
 	return chat.HealthItem{Name: "git", OK: true, Text: strings.TrimSpace(string(out))}
 }
 
-// sandboxHealth is believed only after a command really ran in a box.
-func (a *app) sandboxHealth(ctx context.Context, cfg config.Config) chat.HealthItem {
-	box, rep, err := sandbox.Detect(ctx, sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend})
+// boxConfig is what the configuration says about boxes; workspaces are folders that tasks can write.
+func boxConfig(cfg config.Config, workspaces ...string) sandbox.Config {
+	return sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend, AllowReduced: cfg.Sandbox.AllowReduced, Workspaces: workspaces}
+}
+
+// sandboxHealth is believed only after a command really ran in a box. What a reduced one does not hold is an item each.
+func (a *app) sandboxHealth(ctx context.Context, cfg config.Config) []chat.HealthItem {
+	box, rep, err := sandbox.Detect(ctx, boxConfig(cfg))
 	if err != nil {
-		return chat.HealthItem{Name: "sandbox", Text: rep.Reason, Mend: rep.Mend}
+		return []chat.HealthItem{{Name: "sandbox", Text: rep.Reason, Mend: rep.Mend}}
 	}
+	items := []chat.HealthItem{{Name: "sandbox", OK: true, Text: boxWords(box, rep, cfg)}}
+	for _, g := range rep.Gaps {
+		items = append(items, chat.HealthItem{Name: "sandbox does not hold", OK: true, Text: g.ID + ": " + g.What})
+	}
+	if err := checkBoxNetwork(box, cfg); err != nil {
+		items = append(items, chat.HealthItem{Name: "sandbox", Text: err.Error(), Mend: "install bubblewrap, or take network = true away"})
+	}
+	return items
+}
+
+// checkBoxNetwork refuses a network that the box cannot hold.
+func checkBoxNetwork(box sandbox.Box, cfg config.Config) error {
+	if !sandbox.Reduced(box) {
+		return nil
+	}
+	where := "[sandbox]"
+	if !cfg.Sandbox.Network {
+		i := slices.IndexFunc(cfg.Routes, func(r config.Route) bool { return r.Network })
+		if i < 0 {
+			return nil
+		}
+		where = fmt.Sprintf("the route %q", cfg.Routes[i].Name)
+	}
+	return fmt.Errorf("network = true of %s needs the full box: the reduced one, which this host has, cannot narrow a network to the host's proxy", where)
+}
+
+func boxWords(box sandbox.Box, rep sandbox.Report, cfg config.Config) string {
 	text := box.Name()
+	if sandbox.Reduced(box) {
+		text = "reduced box: " + text
+	}
 	if rep.Version != "" {
 		text += " " + rep.Version + ", a command ran in it"
 	}
@@ -134,19 +171,25 @@ func (a *app) sandboxHealth(ctx context.Context, cfg config.Config) chat.HealthI
 		text += "; " + strings.Join(missing, "; ")
 	}
 	if box.Name() != "off" {
-		text += "; network: " + networkHealth(cfg)
+		text += "; network: " + networkHealth(box, cfg)
+	}
+	if rep.NoFull != "" {
+		text += "; no full box: " + rep.NoFull
 	}
 	if len(rep.Warnings) > 0 {
 		text += "; " + strings.Join(rep.Warnings, "; ")
 	}
 	if box.Name() == "off" {
-		text = "off: bash runs unconfined in `reasonix run`; bot tasks have no bash"
+		text = strings.Join(append([]string{"off: bash runs unconfined in `reasonix run`; bot tasks have no bash"}, rep.Warnings...), "; ")
 	}
-	return chat.HealthItem{Name: "sandbox", OK: true, Text: text}
+	return text
 }
 
 // networkHealth says what boxes reach.
-func networkHealth(cfg config.Config) string {
+func networkHealth(box sandbox.Box, cfg config.Config) string {
+	if sandbox.Reduced(box) {
+		return "none"
+	}
 	what := "HTTP and HTTPS through the host's proxy to public hosts"
 	if len(cfg.Sandbox.AllowHosts) > 0 {
 		what = "HTTP and HTTPS through the host's proxy to " + strings.Join(cfg.Sandbox.AllowHosts, ", ")

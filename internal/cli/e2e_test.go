@@ -35,7 +35,7 @@ import (
 const asChild = "REASONIX_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asChild) != "" || (len(os.Args) > 1 && os.Args[1] == sandbox.RelayCommand) {
+	if os.Getenv(asChild) != "" || (len(os.Args) > 1 && (os.Args[1] == sandbox.RelayCommand || os.Args[1] == sandbox.StageCommand)) {
 		ctx, stop := signalContext()
 		code := cli.Main(ctx, "test", os.Args[1:])
 		stop()

@@ -45,13 +45,17 @@ func (a *app) openStation(ctx context.Context, cfg config.Config, dir string) (*
 		return nil, err
 	}
 	s := &station{cfg: cfg, home: home, root: root}
-	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: cfg.Sandbox.Bash, Backend: cfg.Sandbox.Backend, Workspaces: []string{root}})
+	box, report, err := sandbox.Detect(ctx, boxConfig(cfg, root))
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		s.why = fmt.Sprintf("there is no sandbox on this machine (%s). %s, or set [sandbox] bash = \"off\" to run commands unconfined", report.Reason, report.Mend)
 		return s, nil
 	}
 	if err != nil {
 		return nil, err
+	}
+	if err := checkBoxNetwork(box, cfg); err != nil {
+		s.why = err.Error()
+		return s, nil
 	}
 	s.box = box
 	if s.with, err = shellChoice(cfg).Find(box.Name() != "off", []string{root}); err != nil {
@@ -136,7 +140,7 @@ func (s *station) equip(ctx context.Context, e equipment) (run.Spec, error) {
 	}.WithHooks(spec.Hooks)
 	kit := run.Kit{Files: files.While(e.standing.Planning), Shell: noShell{s.why}, Enabled: s.cfg.Tools.Enabled}
 	if s.box != nil {
-		spec.BoxDigest = s.configured().Digest()
+		spec.BoxDigest = s.configured().DigestIn(s.box)
 		kit.Shell, kit.Background = s.with.Shell(s.box, s.policy), s.jobs
 		if e.keep {
 			kit.Runs = s.jobs.Knows

@@ -57,14 +57,25 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 	}
 	w := &workshop{home: home, cfg: h.cfg, doors: h.doors, log: h.log, data: data, models: map[string]model{}}
 	w.model = func(ref string) (model, error) { return a.openModel(h.cfg, env, ref) }
-	box, report, err := sandbox.Detect(ctx, sandbox.Config{Bash: "enforce", Backend: h.cfg.Sandbox.Backend, Workspaces: []string{data}})
+	boxes := boxConfig(h.cfg, data)
+	boxes.Bash = "enforce" // bot tasks never run unconfined
+	box, report, err := sandbox.Detect(ctx, boxes)
 	switch {
 	case errors.Is(err, sandbox.ErrUnavailable):
 		h.log.Warn("no sandbox: tasks have no bash, and what they change cannot be published", "reason", report.Reason, "mend", report.Mend)
 	case err != nil:
 		return nil, err
 	default:
-		w.box = box
+		w.box = taskBox(box)
+	}
+	if w.box == nil && err == nil {
+		h.log.Warn("no sandbox: tasks have no bash, and what they change cannot be published", "reason", strings.Join(report.Warnings, "; "))
+	}
+	if sandbox.Reduced(box) {
+		h.log.Warn("tasks run in the reduced box, which allow_reduced_box = true allows; `reasonix doctor` lists what it does not hold", "reason", report.NoFull)
+	}
+	if err := checkBoxNetwork(box, h.cfg); err != nil {
+		return nil, err
 	}
 	if w.shell, err = shellChoice(h.cfg).Find(w.box != nil, []string{data}); err != nil {
 		return nil, err
@@ -75,6 +86,14 @@ func (a *app) openWorkshop(ctx context.Context, h *house, env config.Env, secret
 		Scan: scanWith(secrets),
 	})
 	return w, err
+}
+
+// taskBox: a box that confines nothing, as Windows has, is none for tasks of other people's text.
+func taskBox(box sandbox.Box) sandbox.Box {
+	if box == nil || box.Name() == "off" {
+		return nil
+	}
+	return box
 }
 
 // scanWith looks for secrets in what would be published: those the host knows and the usual patterns. A scan that fails finds something: it
@@ -93,10 +112,25 @@ func scanWith(secrets *redact.Redactor) func(string) []string {
 	}
 }
 
-// notice is shown by surfaces when the default model is a scenario.
+// notice is shown by surfaces when the default model is a scenario or the box a reduced one.
 func (w *workshop) notice() string {
+	var words []string
 	if m, err := w.open(""); err == nil && m.scripted {
-		return "The model is a written scenario. Its tool calls are real: they run in the sandbox and change real files."
+		words = append(words, "The model is a written scenario. Its tool calls are real: they run in the sandbox and change real files.")
+	}
+	if sandbox.Reduced(w.box) {
+		words = append(words, "Commands run in the reduced box: the page Health and `reasonix doctor` list what it does not hold.")
+	}
+	return strings.Join(words, " ")
+}
+
+// boxKind is shown beside each task where the box is not the full one.
+func (w *workshop) boxKind() string {
+	switch {
+	case w.box == nil:
+		return "none (no bash)"
+	case sandbox.Reduced(w.box):
+		return "reduced (" + w.box.Name() + ")"
 	}
 	return ""
 }
@@ -357,7 +391,7 @@ func (b *bench) Equip(ctx context.Context, s *run.Spec) error {
 	}.WithHooks(s.Hooks)
 	s.Tree, s.WorkDir, s.BlockedRepeats = b.space, b.space.Dir, b.cfg.Agent.GoalBlockedRepeats
 	s.Place = b.space.Place()
-	s.BoxDigest = b.space.BoxDigest(b.space.Policy(b.extra())) // without grants: one that comes with a press is no drift
+	s.BoxDigest = b.space.BoxDigest(b.space.Policy(b.extra()), b.shop.box) // without grants: one that comes with a press is no drift
 	return b.noteLoss(ctx, s)
 }
 

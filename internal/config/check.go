@@ -21,7 +21,9 @@ func (c *Config) check() error {
 	}
 	oneOf("permissions.mode", c.Permissions.Mode, "ask", "allow", "deny")
 	oneOf("sandbox.bash", c.Sandbox.Bash, "enforce", "off")
-	oneOf("sandbox.backend", c.Sandbox.Backend, "auto", "bwrap")
+	if err := sandbox.CheckBackend(c.Sandbox.Backend, c.Sandbox.AllowReduced); err != nil {
+		bad("sandbox.%v", err)
+	}
 	for _, w := range c.Sandbox.AllowWrite {
 		if p := filepath.Clean(ExpandHome(w)); !filepath.IsAbs(p) || p == filepath.VolumeName(p)+string(filepath.Separator) {
 			bad("sandbox.allow_write: %q: name an absolute folder, not the root of the file system", w)

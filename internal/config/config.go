@@ -68,6 +68,7 @@ type Permissions struct {
 type Sandbox struct {
 	Bash          string   `toml:"bash"`
 	Backend       string   `toml:"backend"`
+	AllowReduced  bool     `toml:"allow_reduced_box"` // the host's own configuration alone; the reduced box may stand in for the full one
 	WorkspaceRoot string   `toml:"workspace_root"`
 	AllowWrite    []string `toml:"allow_write"`
 	ForbidRead    []string `toml:"forbid_read"`

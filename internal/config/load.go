@@ -105,6 +105,10 @@ func (c *Config) overlay(path string, data []byte, project bool) error {
 		if err := hostOnly(path, data, md); err != nil {
 			return err
 		}
+		if c.Sandbox.Backend == "landlock" && before.Sandbox.Backend != "landlock" {
+			return fmt.Errorf("%s:%d: sandbox.backend = \"landlock\" belongs into the host's own configuration, not into a project's: a repository cannot settle for less",
+				path, lineOf(data, "sandbox", "backend"))
+		}
 		markProject(c.Providers)
 	}
 	if md.IsDefined("agent", "max_steps") {
@@ -149,6 +153,10 @@ func hostOnly(path string, data []byte, md toml.MetaData) error {
 		if md.IsDefined(k) {
 			return fmt.Errorf("%s:%d: [%s] belongs into the host's own configuration, not into a project's", path, lineOf(data, k), k)
 		}
+	}
+	if md.IsDefined("sandbox", "allow_reduced_box") {
+		return fmt.Errorf("%s:%d: sandbox.allow_reduced_box belongs into the host's own configuration, not into a project's: a repository cannot settle for less",
+			path, lineOf(data, "sandbox", "allow_reduced_box"))
 	}
 	return nil
 }

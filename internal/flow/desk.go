@@ -21,7 +21,7 @@ func (h *Host) Tasks(ctx context.Context, f chat.TaskFilter) ([]chat.TaskView, e
 	}
 	views := make([]chat.TaskView, len(tasks))
 	for i, t := range tasks {
-		views[i] = viewOf(t, nil, nil)
+		views[i] = h.viewOf(t, nil, nil)
 	}
 	return views, nil
 }
@@ -43,7 +43,7 @@ func (h *Host) Task(ctx context.Context, id string) (chat.TaskView, error) {
 	if err != nil {
 		return chat.TaskView{}, fmt.Errorf("open task %s: %w", id, err)
 	}
-	v := viewOf(t, asks, grants)
+	v := h.viewOf(t, asks, grants)
 	for _, a := range asks {
 		v.Asks = append(v.Asks, askView(a))
 	}
@@ -81,12 +81,12 @@ func (h *Host) Asks(ctx context.Context, openOnly bool) ([]chat.AskView, error) 
 	return views, nil
 }
 
-func viewOf(t task.Task, asks []approval.Ask, grants []Grant) chat.TaskView {
+func (h *Host) viewOf(t task.Task, asks []approval.Ask, grants []Grant) chat.TaskView {
 	state := string(t.State)
 	v := chat.TaskView{
 		ID: t.ID, Title: t.Title, Request: t.Prompt, State: state, Route: t.Spec.Route, Mode: string(t.Spec.Mode), Posture: t.Spec.Posture,
 		Repo: t.Spec.Repo, Branch: t.Branch, Requester: t.Spec.Asks.Requester, Place: t.Place, Created: t.Created, Updated: t.Updated,
-		Result: t.Result, Model: t.Spec.Model, Attempts: t.Attempts, Diff: t.Diff, Receipt: t.Receipt, Controls: controls(t, asks, grants),
+		Result: t.Result, Model: t.Spec.Model, Attempts: t.Attempts, Diff: t.Diff, Receipt: t.Receipt, Controls: h.controls(t, asks, grants),
 	}
 	if t.State == task.Parked {
 		v.State += " (" + string(t.Reason) + ")"

@@ -36,6 +36,7 @@ type Options struct {
 	// DayLimits are the tokens and the cost that all tasks together may use on one day (UTC); zero: no limit.
 	DayLimits budget.Limits
 	Notice    string   // shown by surfaces
+	Box       string   // the kind of box, where it is not the full one: shown beside each task
 	Needed    []string // connections without which the host stops
 }
 

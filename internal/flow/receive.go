@@ -328,7 +328,7 @@ func (h *Host) status(ctx context.Context, e chat.Event) (chat.Outcome, error) {
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	out, err := h.record(ctx, e, chat.OutcomeInfo, statusText(t, asks, grants), true)
+	out, err := h.record(ctx, e, chat.OutcomeInfo, h.statusText(t, asks, grants), true)
 	out.TaskID = t.ID
 	return out, err
 }

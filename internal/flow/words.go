@@ -25,14 +25,14 @@ func (h *Host) helpText(e chat.Event) string {
 }
 
 // statusText shows the controls side by side, so that nobody takes one for another.
-func statusText(t task.Task, asks []approval.Ask, grants []Grant) string {
+func (h *Host) statusText(t task.Task, asks []approval.Ask, grants []Grant) string {
 	state := string(t.State)
 	if t.State == task.Parked {
 		state += " (" + string(t.Reason) + ")"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task %s: %s. ", t.ID, state)
-	for _, f := range controls(t, asks, grants) {
+	for _, f := range h.controls(t, asks, grants) {
 		fmt.Fprintf(&b, "%s: %s. ", f.Label, f.Value)
 	}
 	fmt.Fprintf(&b, "Spent: %d model calls, %d tokens.", t.Spent.Steps, t.Spent.Tokens)
@@ -40,7 +40,7 @@ func statusText(t task.Task, asks []approval.Ask, grants []Grant) string {
 }
 
 // controls are the questions that must not be mistaken for each other.
-func controls(t task.Task, asks []approval.Ask, grants []Grant) []chat.Field {
+func (h *Host) controls(t task.Task, asks []approval.Ask, grants []Grant) []chat.Field {
 	who := strings.Join(t.Spec.Asks.Approvers, ", ")
 	if t.Spec.Headless {
 		who = "nobody (headless: an ask becomes a refusal)"
@@ -55,7 +55,7 @@ func controls(t task.Task, asks []approval.Ask, grants []Grant) []chat.Field {
 		{Label: "Contract", Value: contractOf(t)},
 		{Label: "Permission", Value: permissionOf(grants)},
 		{Label: "Who may answer", Value: who},
-		{Label: "Box", Value: "workspace of this task, network " + network},
+		{Label: "Box", Value: h.boxWords() + "workspace of this task, network " + network},
 	}
 }
 
@@ -85,6 +85,14 @@ func permissionOf(grants []Grant) string {
 		s += fmt.Sprintf(", %d granted for the route", always)
 	}
 	return s
+}
+
+// boxWords names the kind of box where it is not the full one.
+func (h *Host) boxWords() string {
+	if h.Box == "" {
+		return ""
+	}
+	return h.Box + ", "
 }
 
 // modeText names the mode and, for a plan, where it stands. asks are those of the task, newest first.

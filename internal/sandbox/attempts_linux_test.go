@@ -16,7 +16,7 @@ import (
 // Each test is an attempt to get out, numbered as in the project's list of known escapes; newRoom checks the marker outside.
 
 func TestAttemptS01LinkOutOfTheWorkspace(t *testing.T) {
-	attempts(t, "S01")
+	tryAll(t, "S01")
 	newRoom(t).refused("ln -s /usr/bin u; echo x > u/evil")
 }
 
@@ -36,8 +36,8 @@ func TestAttemptS06HardLinkToGitConfig(t *testing.T) {
 
 func TestAttemptS10ReachIntoTheHostProcess(t *testing.T) {
 	python(t)
-	attempts(t, "S10")
-	if out := newRoom(t).must("ls -d /proc/[0-9]* | wc -l"); strings.TrimSpace(out) > "9" {
+	tryAll(t, "S10")
+	if out := newRoom(t).must("ls -d /proc/[0-9]* 2>/dev/null | wc -l"); strings.TrimSpace(out) > "9" {
 		t.Errorf("the box sees %s processes", out)
 	}
 }
@@ -154,7 +154,7 @@ func TestAttemptS21WorkingDirectoryOutside(t *testing.T) {
 
 func TestAttemptS24SocketOfAHostService(t *testing.T) {
 	python(t)
-	attempts(t, "S24")
+	tryAll(t, "S24")
 	newRoom(t).refused("test -e /run/docker.sock || test -e /var/run/docker.sock || test -e /run/dbus")
 }
 
@@ -165,7 +165,7 @@ func TestAttemptS26SessionBus(t *testing.T) {
 
 func TestAttemptS28AbstractSocketAndLoopback(t *testing.T) {
 	python(t)
-	attempts(t, "S28")
+	tryAll(t, "S28")
 }
 
 func TestAttemptS30RemountTheRoot(t *testing.T) {
@@ -173,8 +173,11 @@ func TestAttemptS30RemountTheRoot(t *testing.T) {
 	r.refused("mount -o remount,rw,bind / && echo x > /evil")
 	r.refused("mount -o remount,rw,bind /usr && echo x > /usr/evil")
 	r.refused("echo x > /usr/evil || echo x > /evil || echo x > /etc/evil")
-	if out := r.must("grep -E '^Cap(Prm|Eff|Bnd|Amb)|NoNewPrivs|^Seccomp:' /proc/self/status"); strings.Count(out, "0000000000000000") != 4 ||
-		!strings.Contains(out, "NoNewPrivs:\t1") || !strings.Contains(out, "Seccomp:\t2") {
+	none := 4
+	if r.reduced() && os.Geteuid() != 0 {
+		none = 3 // the bounding set means nothing to an ordinary user, who may not change it
+	}
+	if out := r.privileges(); strings.Count(out, "0000000000000000") != none || !strings.Contains(out, "NoNewPrivs:\t1") || !strings.Contains(out, "Seccomp:\t2") {
 		t.Errorf("privileges in the box:\n%s", out)
 	}
 }
@@ -187,7 +190,7 @@ func TestAttemptS31NestedNamespaces(t *testing.T) {
 }
 
 func TestAttemptS32KillTheHost(t *testing.T) {
-	attempts(t, "S32")
+	tryAll(t, "S32")
 	newRoom(t).refused("kill -9 " + itoa(os.Getppid()))
 }
 
@@ -362,7 +365,7 @@ func TestAttemptKernelSettings(t *testing.T) {
 			r.disown()
 		}
 		r.refused("echo '|/tmp/evil' > /proc/sys/kernel/core_pattern")
-		r.refused("test -w /proc/sysrq-trigger")
+		r.refused(": >> /proc/sysrq-trigger")
 	}
 	if read(t, "/proc/sys/kernel/core_pattern") != before {
 		t.Error("core_pattern was changed")

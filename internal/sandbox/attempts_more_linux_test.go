@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -176,8 +178,8 @@ func (r *room) leak() {
 func TestAttemptDescriptorsThatTheHostForgot(t *testing.T) {
 	r := newRoom(t)
 	r.leak()
-	if out := strings.Fields(r.must("ls /proc/self/fd")); len(out) > 4 {
-		t.Errorf("open in the box: %v", out) // 0, 1, 2, and the folder that ls reads
+	if out := r.must("for i in {3..254}; do ( : <&$i ) 2>/dev/null && echo $i; done; true"); out != "" {
+		t.Errorf("open in the box: %v", strings.Fields(out))
 	}
 }
 
@@ -278,8 +280,10 @@ for i in $(seq 150); do
   ( ln -sfn $PWD/evil .git/hooks; mv -fT evil .git; ln -f evil/config .git/config; mv -f evil/config .git/config; rm -rf .git; rmdir .git/hooks ) 2>/dev/null &
   ( ln -sfn evil/config reasonix.toml; mv -f evil/config reasonix.toml; ln -f evil/config .mcp.json; mkdir .reasonix/x; mv -T evil .reasonix ) 2>/dev/null
 done; wait`)
-	if got := read(t, filepath.Join(r.policy.Workspace, ".git/config")); got != config {
-		t.Errorf("the configuration became %q", got)
+	got, err := os.ReadFile(filepath.Join(r.policy.Workspace, ".git/config"))
+	deleted := r.reduced() && errors.Is(err, fs.ErrNotExist) // a repository that is gone makes nothing run
+	if string(got) != config && !deleted {
+		t.Errorf("the configuration became %q, %v", got, err)
 	}
 	for _, name := range append([]string{".git/hooks/config", ".git/hooks/evil"}, Protected...) {
 		if _, err := os.Lstat(filepath.Join(r.policy.Workspace, name)); err == nil {

@@ -99,6 +99,17 @@ func BenchmarkBoxedTrueUnderAnAccount(b *testing.B) {
 	}
 }
 
+// BenchmarkReducedTrue is to be compared with BenchmarkPlainTrue.
+func BenchmarkReducedTrue(b *testing.B) {
+	box := newReducedBox(b)
+	p := Policy{Workspace: b.TempDir(), Env: []string{"PATH=" + defaultPath}}
+	for b.Loop() {
+		if r, err := box.Run(context.Background(), p, Command{Argv: []string{"/bin/true"}}); err != nil || r.ExitCode != 0 {
+			b.Fatal(r, err)
+		}
+	}
+}
+
 func BenchmarkPlainBwrapTrue(b *testing.B) {
 	box, p := benchPolicy(b)
 	for b.Loop() {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -108,7 +107,7 @@ func (b bwrap) run(ctx context.Context, p Policy, c Command) (Result, error) {
 		mounts:    append(identity(uid, gid, p.Home), mounts...),
 		private:   p.Temp == "",
 		tail:      []string{"--remount-ro", "/", "--remount-ro", "/dev", "--chdir", dir, "--"},
-		argv:      limited(limits, c.Argv, b.groups.holds("memory")),
+		argv:      gated(limits, c.Argv, b.groups.holds("memory")),
 		env:       slices.Concat(p.Env, env, c.Env),
 		stdin:     c.Stdin,
 		out:       newCapture(limits.Output, c.Output),
@@ -168,21 +167,13 @@ func clearLinks(root *os.Root, rel string) error {
 	return nil
 }
 
-// limited wraps argv so that the limits are set inside the box: the number of processes is then counted there and not over
-// everything the host's user runs. -p is dash's and busybox's letter for it, -u is bash's. Where a group bounds the memory of the call, a
-// limit on every process's address space would only break programs that reserve much. When the machine runs out of
-// memory all the same, the box goes before the host.
-func limited(l Limits, argv []string, grouped bool) []string {
-	script := gateScript + "{ echo 800 > /proc/self/oom_score_adj; ulimit -p $1 || ulimit -u $1; ulimit -n $2; ulimit -f $3; ulimit -c 0; "
-	if l.MemoryBytes > 0 && !grouped {
-		script += "ulimit -d " + strconv.FormatInt(l.MemoryBytes>>10, 10) + "; "
+// gated passes the gate before it sets the limits. Where a group bounds the memory of the call, a limit on every process's address space
+// would only break programs that reserve much. When the machine runs out of memory all the same, the box goes before the host.
+func gated(l Limits, argv []string, grouped bool) []string {
+	if grouped {
+		l.MemoryBytes = 0
 	}
-	if l.CPUSeconds > 0 {
-		script += "ulimit -t " + strconv.Itoa(l.CPUSeconds) + "; "
-	}
-	script += `} 2>/dev/null; shift 3; exec "$@"`
-	return slices.Concat([]string{"/bin/sh", "-c", script, "sh", strconv.Itoa(l.Processes), strconv.Itoa(l.OpenFiles),
-		strconv.FormatInt(l.FileBytes/512, 10)}, argv)
+	return limited(gateScript+"{ echo 800 > /proc/self/oom_score_adj; } 2>/dev/null; ", l, argv)
 }
 
 const killGrace = 2 * time.Second

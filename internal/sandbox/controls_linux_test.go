@@ -67,8 +67,8 @@ func attemptRoom(t *testing.T, id string) *room {
 	return r
 }
 
-// attempts makes every attempt of this number in a box.
-func attempts(t *testing.T, id string) {
+// tryAll makes every attempt of this number in a box.
+func tryAll(t *testing.T, id string) {
 	for _, line := range attemptTexts[id] {
 		attemptRoom(t, id).refused(line)
 	}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 // Config is the [sandbox] block as far as boxes are concerned.
 type Config struct {
 	Bash    string // "enforce" (default) or "off"
-	Backend string // "auto" (default) or "bwrap"
+	Backend string // "auto" (default), "bwrap" or "landlock"
+	// AllowReduced lets the reduced box stand in where there is no full one; Backend "landlock" needs it.
+	AllowReduced bool
 	// Workspaces are folders that tasks can write: a backend's program is never taken from inside one of them.
 	Workspaces []string
 	Path       string // where to look for programs; empty: PATH of the process
@@ -21,6 +24,8 @@ type Config struct {
 type Report struct {
 	Mode     string   // enforce or off
 	Backend  string   // name of the box, empty when there is none
+	Gaps     []Gap    // what a reduced box does not hold
+	NoFull   string   // why the reduced box stands in for the full one; empty where it was asked for
 	Program  string   // absolute path of the backend's program
 	Version  string   // of that program
 	Reason   string   // why there is no box
@@ -39,15 +44,38 @@ func Detect(ctx context.Context, cfg Config) (Box, Report, error) {
 	default:
 		return nil, Report{}, fmt.Errorf("sandbox: bash = %q: use \"enforce\" or \"off\"", cfg.Bash)
 	}
-	switch cfg.Backend {
-	case "", "auto", "bwrap":
-	default:
-		return nil, Report{}, fmt.Errorf("sandbox: backend = %q: use \"auto\" or \"bwrap\"", cfg.Backend)
+	if err := CheckBackend(cfg.Backend, cfg.AllowReduced); err != nil {
+		return nil, Report{}, fmt.Errorf("sandbox: %w", err)
 	}
 	if cfg.Bash == "off" {
 		return offBox{}, Report{Mode: "off", Backend: "off", Warnings: []string{"commands run unconfined"}}, nil
 	}
 	return detect(ctx, cfg)
+}
+
+// CheckBackend refuses what nobody should get by accident.
+func CheckBackend(backend string, allowReduced bool) error {
+	switch backend {
+	case "", "auto", "bwrap":
+		return nil
+	case "landlock":
+		if allowReduced {
+			return nil
+		}
+		return errors.New("backend = \"landlock\" is the reduced box, which holds less than the full one (docs/SANDBOX.md lists what it does not hold): " +
+			"write allow_reduced_box = true beside it if that is what you want")
+	}
+	return fmt.Errorf("backend = %q: use \"auto\", \"bwrap\" or \"landlock\"", backend)
+}
+
+// detectNone is what a system without a box of its own gets: on Windows the mode is always off, elsewhere there is no box.
+func detectNone(goos string) (Box, Report, error) {
+	if goos == "windows" {
+		return offBox{}, Report{Mode: "off", Backend: "off",
+			Warnings: []string{"Windows has no sandbox for commands: bash = \"enforce\" is ignored and commands run unconfined"}}, nil
+	}
+	return unavailable(Report{Reason: "there is no box for " + goos,
+		Mend: "run on Linux with bubblewrap, or set [sandbox] bash = \"off\" to run commands unconfined"})
 }
 
 func unavailable(r Report) (Box, Report, error) {

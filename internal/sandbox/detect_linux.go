@@ -11,7 +11,29 @@ import (
 	"time"
 )
 
+// detect takes the full box where it runs, and the reduced one only where somebody wrote that it may.
 func detect(ctx context.Context, cfg Config) (Box, Report, error) {
+	if cfg.Backend == "landlock" {
+		return detectReduced(ctx, Report{Mode: "enforce"})
+	}
+	box, r, err := detectBwrap(ctx, cfg)
+	if err == nil || cfg.Backend == "bwrap" {
+		return box, r, err
+	}
+	if !cfg.AllowReduced {
+		r.Mend += "; or write allow_reduced_box = true under [sandbox] for the reduced box, which holds less (docs/SANDBOX.md)"
+		return unavailable(r)
+	}
+	full := r
+	box, r, err = detectReduced(ctx, Report{Mode: "enforce", NoFull: full.Reason})
+	if err != nil {
+		r.Reason, r.Mend = full.Reason+"; and no reduced box either: "+r.Reason, full.Mend
+		return unavailable(r)
+	}
+	return box, r, nil
+}
+
+func detectBwrap(ctx context.Context, cfg Config) (Box, Report, error) {
 	r := Report{Mode: "enforce"}
 	path := cfg.Path
 	if path == "" {
@@ -82,8 +104,13 @@ func older(version string, major, minor, patch int) bool {
 	return c < patch
 }
 
+type accountBox interface {
+	Box
+	Accounts
+}
+
 // probe runs a real command the way a task's would run, under an unprivileged account when the host is root.
-func probe(ctx context.Context, box bwrap) error {
+func probe(ctx context.Context, box accountBox) error {
 	dir, err := os.MkdirTemp("", "reasonix-probe-")
 	if err != nil {
 		return err

@@ -25,6 +25,14 @@ func (p Policy) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// DigestIn is the digest of what a box of this kind allows: an action that was approved for the full box is asked again in the reduced one.
+func (p Policy) DigestIn(box Box) string {
+	if Reduced(box) {
+		return box.Name() + ":" + p.Digest()
+	}
+	return p.Digest()
+}
+
 func sorted(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)

@@ -1,6 +1,10 @@
 package sandbox
 
-import "time"
+import (
+	"slices"
+	"strconv"
+	"time"
+)
 
 // Defaults fill every limit that is zero. CPU has no default: a build may use many minutes, and the wall time ends it. Memory has none
 // here: where control groups hold it, it is four fifths of what the host may use, and elsewhere a limit on the address
@@ -44,4 +48,19 @@ func wallFor(l Limits, c Command) time.Duration {
 		return c.Wall
 	}
 	return l.Wall
+}
+
+// limited wraps argv so that the limits are set inside the box: the number of processes is then counted there and not over
+// everything the host's user runs. -p is dash's and busybox's letter for it, -u is bash's. first is what the shell does before.
+func limited(first string, l Limits, argv []string) []string {
+	script := first + "{ ulimit -p $1 || ulimit -u $1; ulimit -n $2; ulimit -f $3; ulimit -c 0; "
+	if l.MemoryBytes > 0 {
+		script += "ulimit -d " + strconv.FormatInt(l.MemoryBytes>>10, 10) + "; "
+	}
+	if l.CPUSeconds > 0 {
+		script += "ulimit -t " + strconv.Itoa(l.CPUSeconds) + "; "
+	}
+	script += `} 2>/dev/null; shift 3; exec "$@"`
+	return slices.Concat([]string{"/bin/sh", "-c", script, "sh", strconv.Itoa(l.Processes), strconv.Itoa(l.OpenFiles),
+		strconv.FormatInt(l.FileBytes/512, 10)}, argv)
 }

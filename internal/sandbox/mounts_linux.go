@@ -83,9 +83,10 @@ func identity(uid, gid int, home string) []mount {
 }
 
 // gitConfig: excludesFile keeps the shadows of missing protected files out of `git add -A`.
-const gitConfig = `[core]
-	excludesFile = /etc/gitexclude
-[safe]
+const gitConfig = "[core]\n\texcludesFile = /etc/gitexclude\n" + gitManners
+
+// gitManners is the part that every box has.
+const gitManners = `[safe]
 	directory = *
 [user]
 	name = Reasonix task

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"time"
 )
 
@@ -18,6 +19,11 @@ func (offBox) Run(ctx context.Context, p Policy, c Command) (Result, error) {
 	if len(c.Argv) == 0 {
 		return Result{}, errors.New("run command: no command")
 	}
+	return runTree(ctx, p, c, c.Argv, nil)
+}
+
+// runTree runs argv, with env besides the policy's, as a tree of processes of the host's user.
+func runTree(ctx context.Context, p Policy, c Command, argv, env []string) (Result, error) {
 	dir, err := commandDir(p, c)
 	if err != nil {
 		return Result{}, fmt.Errorf("run command: %w", err)
@@ -27,9 +33,9 @@ func (offBox) Run(ctx context.Context, p Policy, c Command) (Result, error) {
 	runCtx, cancel := context.WithTimeout(ctx, wall)
 	defer cancel()
 	mark := "REASONIX_CALL=" + callID()
-	cmd := exec.CommandContext(runCtx, c.Argv[0], c.Argv[1:]...)
+	cmd := exec.CommandContext(runCtx, argv[0], argv[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(append(append([]string{}, p.Env...), c.Env...), mark)
+	cmd.Env = slices.Concat(p.Env, c.Env, env, []string{mark})
 	cmd.Stdin = c.Stdin
 	out := newCapture(limits.Output, c.Output)
 	cmd.Stdout, cmd.Stderr = out, out

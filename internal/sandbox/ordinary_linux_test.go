@@ -16,8 +16,22 @@ func TestAttemptsAgainAsAnOrdinaryUser(t *testing.T) {
 		t.Skip("this run is one of an ordinary user already")
 	}
 	newBox(t)
+	again(t, "^(TestBox|TestAttempt|TestInvariant|TestGit|TestControls)", "no box on this machine", "--- PASS: TestAttemptS17")
+}
+
+func TestReducedAttemptsAgainAsAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this run is one of an ordinary user already")
+	}
+	newReducedBox(t)
+	again(t, "Reduced", "no reduced box on this machine", "--- PASS: TestReducedAttempts/S17")
+}
+
+// again runs tests of this program as an ordinary user; made is a line that shows that they ran.
+func again(t *testing.T, pattern, missing, made string) {
+	t.Helper()
 	const uid = 60500
-	dir, err := os.MkdirTemp("", "ordinary-")
+	dir, err := os.MkdirTemp("", "o-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +40,7 @@ func TestAttemptsAgainAsAnOrdinaryUser(t *testing.T) {
 	if err := os.Chown(dir, uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(dir, "again"), "-test.run", "^(TestBox|TestAttempt|TestInvariant|TestGit|TestControls)", "-test.v")
+	cmd := exec.Command(filepath.Join(dir, "again"), "-test.run", pattern, "-test.v", "-test.skip", "/Toolchains")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
@@ -34,10 +48,10 @@ func TestAttemptsAgainAsAnOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, failuresOf(string(out)))
 	}
-	if strings.Contains(string(out), "no box on this machine") {
+	if strings.Contains(string(out), missing) {
 		t.Skip("an ordinary user has no box here: user namespaces are refused")
 	}
-	if !strings.Contains(string(out), "--- PASS: TestAttemptS17") {
+	if !strings.Contains(string(out), made) {
 		t.Error("the attempts were not made")
 	}
 }

@@ -56,6 +56,7 @@ type Result struct {
 	TimedOut bool
 	Stopped  string // "stopped: …" or "killed: …": the other limit that ended the command or a part of it; empty when none did
 	Duration time.Duration
+	Restored []string // protected files that the command changed and the host put back, relative to the workspace; the reduced box only
 	Reached  []string // what the command reached or tried to reach over the network, in order, with the reason of a refusal
 }
 
@@ -71,6 +72,21 @@ type Accounts interface {
 	// everything belongs to its own user.
 	Account(id string) (uid, gid int, ok bool)
 }
+
+// FolderOpener is a box whose accounts reach a workspace only through folders that let others pass.
+type FolderOpener interface {
+	// OpenFolders tells whether the host has to make its own folders above the workspaces passable (mode 0711).
+	OpenFolders() bool
+}
+
+// OpenFolders asks a box that may be nil.
+func OpenFolders(box Box) bool {
+	o, ok := box.(FolderOpener)
+	return ok && o.OpenFolders()
+}
+
+// Reduced tells whether a box, which may be nil, is the reduced one: ReducedGaps lists what it does not hold.
+func Reduced(box Box) bool { return box != nil && box.Name() == "landlock" }
 
 // Protected are the names in the root of a workspace that configure the agent itself. A task can neither change nor create
 // them (design, section 4, invariant 14).

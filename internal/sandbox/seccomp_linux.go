@@ -35,6 +35,7 @@ const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID 
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
 // filterProgram is the filter in the form bubblewrap loads from a descriptor; the machine's architecture never changes.
+// root tells that the box runs as root.
 func filterProgram(root bool) ([]byte, error) {
 	if root {
 		return filterOfRoot()
@@ -43,20 +44,28 @@ func filterProgram(root bool) ([]byte, error) {
 }
 
 var (
-	filterOfRoot   = sync.OnceValues(func() ([]byte, error) { return assembleFilter(unix.S_ISUID | unix.S_ISGID) })
-	filterOfOthers = sync.OnceValues(func() ([]byte, error) { return assembleFilter(unix.S_ISUID) })
+	filterOfRoot   = sync.OnceValues(func() ([]byte, error) { return assembleFilter(specialModes(true), nil, nil) })
+	filterOfOthers = sync.OnceValues(func() ([]byte, error) { return assembleFilter(specialModes(false), nil, nil) })
 )
 
-// assembleFilter refuses the mode bits in special to chmod. What a box of root makes belongs to root's group too; elsewhere folders may
+// specialModes are the mode bits that nothing in a box may set. What a box of root makes belongs to root's group too; elsewhere folders may
 // hand their group down.
-func assembleFilter(special uint64) ([]byte, error) {
+func specialModes(root bool) uint64 {
+	if root {
+		return unix.S_ISUID | unix.S_ISGID
+	}
+	return unix.S_ISUID
+}
+
+// assembleFilter makes the filter of every box, which refuses the mode bits in special; a box that lacks namespaces adds what these would have held.
+func assembleFilter(special uint64, more []string, moreConditions []seccomp.NameWithConditions) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("seccomp filter for %s: %w", runtime.GOARCH, err)
 	}
 	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
 		{Names: known(info, unsupported), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
-		{Names: known(info, denied), NamesWithCondtions: conditional(info, special), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
+		{Names: known(info, slices.Concat(denied, more)), NamesWithCondtions: conditional(info, special, more, moreConditions), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
 	}}
 	rules, err := policy.Assemble()
 	if err != nil {
@@ -91,8 +100,9 @@ func known(info *arch.Info, names []string) []string {
 	return out
 }
 
-func conditional(info *arch.Info, special uint64) []seccomp.NameWithConditions {
-	rules := []seccomp.NameWithConditions{
+// conditional leaves out what is denied altogether.
+func conditional(info *arch.Info, special uint64, never []string, more []seccomp.NameWithConditions) []seccomp.NameWithConditions {
+	rules := slices.Concat(more, []seccomp.NameWithConditions{
 		{Name: "unshare", Conditions: anyBit(0, newNamespaces)},
 		{Name: "clone", Conditions: anyBit(0, newNamespaces)},
 		{Name: "ioctl", Conditions: low32(1, unix.TIOCSTI)},
@@ -108,10 +118,10 @@ func conditional(info *arch.Info, special uint64) []seccomp.NameWithConditions {
 		{Name: "creat", Conditions: anyBit(1, setID)},
 		{Name: "mknod", Conditions: anyBit(1, setID)},
 		{Name: "mknodat", Conditions: anyBit(2, setID)},
-	}
+	})
 	var out []seccomp.NameWithConditions
 	for _, r := range rules {
-		if _, ok := info.SyscallNames[r.Name]; ok {
+		if _, ok := info.SyscallNames[r.Name]; ok && !slices.Contains(never, r.Name) {
 			out = append(out, r)
 		}
 	}

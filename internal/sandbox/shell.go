@@ -55,7 +55,7 @@ func (s shell) Run(ctx context.Context, c tool.Command) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	r, err := s.box.Run(ctx, p, command)
-	r.Output = append(r.Output, stoppedNote(r.Stopped)+reachedNote(r.Reached)...)
+	r.Output = append(r.Output, stoppedNote(r.Stopped)+restoredNote(r.Restored)+reachedNote(r.Reached)...)
 	return tool.Result{Output: string(r.Output), ExitCode: r.ExitCode, TimedOut: r.TimedOut, Omitted: r.Omitted,
 		Duration: r.Duration}, err
 }
@@ -65,6 +65,14 @@ func stoppedNote(why string) string {
 		return ""
 	}
 	return "\n[" + why + "]\n"
+}
+
+// restoredNote tells that a change was undone, and why.
+func restoredNote(restored []string) string {
+	if len(restored) == 0 {
+		return ""
+	}
+	return "\n[put back, because a task may not change it: " + strings.Join(restored, ", ") + "]\n"
 }
 
 // reachedNote goes to the transcript with the output: what was reached stays on record, and a refusal is explained.

@@ -27,7 +27,7 @@ const pack = `set -eu
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 index=$(git rev-parse --git-path index)
 objects=$(realpath "$(git rev-parse --git-path objects)")
-mine=$(mktemp -d /tmp/.reasonix-pack.XXXXXX)
+mine=$(mktemp -d "$TMPDIR/pack.XXXXXX")
 trap 'rm -rf "$mine"' EXIT
 if [ -f "$index" ] && git ls-files >/dev/null 2>&1; then cp "$index" "$mine/index"; fi
 git init --quiet --bare --template= "$mine/git"
@@ -63,7 +63,7 @@ if [ "$commit" = "$BASE" ] || [ "$commit" = "$LAST" ]; then exit 0; fi
 out=$commit
 if [ -n "$LAST" ]; then out=$(printf 'Since\n' | git commit-tree "$tree" -p "$commit" -p "$LAST"); fi
 git --git-dir="$mine/git" update-ref refs/reasonix/out "$out"
-git --git-dir="$mine/git" bundle create --quiet "/tmp/$BUNDLE" refs/reasonix/out "^$BASE" ${LAST:+"^$LAST"}
+git --git-dir="$mine/git" bundle create --quiet "$TMPDIR/$BUNDLE" refs/reasonix/out "^$BASE" ${LAST:+"^$LAST"}
 `
 
 // packed is what the box reported, and where the host keeps the bundle for reading.

@@ -123,7 +123,11 @@ func (s *Store) clone(ctx context.Context, m meta, head, content string) error {
 			}
 		}
 	}
-	if err := os.Chmod(making, 0o755); err != nil {
+	mode := os.FileMode(0o755)
+	if sandbox.OpenFolders(s.opt.Box) {
+		mode = 0o700 // the folder around it lets everybody pass, and the account owns this one
+	}
+	if err := os.Chmod(making, mode); err != nil {
 		return err
 	}
 	files := head

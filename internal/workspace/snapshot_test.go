@@ -103,7 +103,7 @@ func TestAStoreThatMovedGoesOn(t *testing.T) {
 	w := o.prepare("t1")
 	o.task(w, "echo x > new; git add new; git commit -qm x; echo y > dirty")
 	before := o.state(w)
-	digest := w.BoxDigest(w.Policy(sandbox.Policy{}))
+	digest := w.BoxDigest(w.Policy(sandbox.Policy{}), nil)
 	o.snapshot(w)
 	moved := filepath.Join(t.TempDir(), "state")
 	if out, err := exec.Command("cp", "-a", o.root, filepath.Dir(moved)).CombinedOutput(); err != nil {
@@ -128,7 +128,7 @@ func TestAStoreThatMovedGoesOn(t *testing.T) {
 	if got := o.state(w); got != before || !w.Restored || read(t, w.Dir+"/dirty") != "y\n" {
 		t.Errorf("rebuilt %+v, was %+v", got, before)
 	}
-	if got := w.BoxDigest(w.Policy(sandbox.Policy{})); got != digest {
+	if got := w.BoxDigest(w.Policy(sandbox.Policy{}), nil); got != digest {
 		t.Error("the digest of the box depends on where the store is")
 	}
 	if !o.harvest(w).Empty() && len(o.harvest(w).Files) != 2 {

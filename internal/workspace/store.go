@@ -74,6 +74,13 @@ func Open(root string, opt Options) (*Store, error) {
 			return nil, fmt.Errorf("open workspaces: %w", err)
 		}
 	}
+	if sandbox.OpenFolders(opt.Box) {
+		for _, dir := range []string{".", "mirrors", "work"} {
+			if err := os.Chmod(filepath.Join(root, dir), 0o711); err != nil {
+				return nil, fmt.Errorf("open workspaces: let the accounts of boxes pass: %w", err)
+			}
+		}
+	}
 	// The paths that people configure may belong to another user; hooks and the like stay off for all of them.
 	if err := writeFile(s.gitConfig(), []byte("[safe]\n\tdirectory = *\n")); err != nil {
 		return nil, fmt.Errorf("open workspaces: %w", err)

@@ -131,7 +131,7 @@ func (w *Workspace) Policy(extra sandbox.Policy) sandbox.Policy {
 }
 
 // BoxDigest identifies what the box allows, wherever the store lies: an approval that was given before the store moved still holds.
-func (w *Workspace) BoxDigest(p sandbox.Policy) string {
+func (w *Workspace) BoxDigest(p sandbox.Policy, box sandbox.Box) string {
 	place := func(path string) string {
 		if rel, err := filepath.Rel(w.store.root, path); err == nil && filepath.IsLocal(rel) {
 			return "/store/" + filepath.ToSlash(rel)
@@ -150,7 +150,7 @@ func (w *Workspace) BoxDigest(p sandbox.Policy) string {
 	p.Env = all(p.Env, func(kv string) string {
 		return strings.ReplaceAll(kv, w.store.root+string(filepath.Separator), "/store/")
 	})
-	return p.Digest()
+	return p.DigestIn(box)
 }
 
 // Place names the workspace in what an approval is bound to, wherever the store lies.
