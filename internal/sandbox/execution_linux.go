@@ -112,6 +112,11 @@ func (x *execution) run(ctx context.Context, wall time.Duration) (Result, error)
 		return Result{}, err
 	}
 	x.closeFiles()
+	if err := e.started(); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return Result{}, err
+	}
 	reached := x.serveNetwork()
 	copied := make(chan struct{})
 	go func() { defer close(copied); _, _ = io.Copy(x.out, e.out) }()

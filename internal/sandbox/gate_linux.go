@@ -4,48 +4,41 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// gateScript stands at the beginning of the script that begins every box. bubblewrap binds the box to its host late in the making; a host that
-// is killed before that would leave a box behind which nobody ends. Such a box fails to knock here, because nobody holds the other
-// end of the pipe any more, and ends by itself. Nothing of this gets into the command.
-const gateScript = "echo >&3 || exit 126; exec 3>&- 4<&-; "
+// gateScript stands at the beginning of the script that begins every box. bubblewrap binds a box to its host late in the making; a host that
+// is killed before that would leave a box behind which nobody ends. So the script waits until the box's first process is
+// bound, which is when it sleeps, and then knocks at the socket whose other end only a living bubblewrap holds. A box without
+// one fails there and ends by itself. Nothing of this gets into the command.
+const gateScript = `i=0; until read -r s </proc/1/stat; case $s in *") S "*) :;; *) [ $((i=i+1)) -gt 5000 ];; esac; do :; done; ` +
+	"echo >&3 || exit 126; exec 3>&-; "
 
 // ends are the host's ends of what it shares with a box.
 type ends struct {
-	gate   *os.File // held open as long as the host lives; nobody reads it
-	stat   *os.File // bubblewrap's status
-	statFD string   // where bubblewrap writes it
-	out    *os.File // output of the command
-	outW   *os.File // the box's end of it, closed after the start
+	stat   *net.UnixConn // bubblewrap's status; the box has this end too, to knock
+	statFD string        // where bubblewrap writes it
+	out    *os.File      // output of the command
+	outW   *os.File      // the box's end of it, closed after the start
 }
 
-// connect makes them. The gate has to be descriptor 3 and the status's reading end 4, so nothing is passed before: that end goes along because a
-// host that is dead must not end bubblewrap by a broken pipe, half-way and with the box's first process waiting for it.
+// connect makes them. The end to knock at has to be descriptor 3, so nothing is passed before. That the box holds it also keeps a bubblewrap
+// whose host is dead from ending by a broken pipe, half-way and with the box's first process waiting for it.
 func (x *execution) connect() (*ends, error) {
-	gate, gateW, err := os.Pipe()
+	stat, theirs, err := pair()
 	if err != nil {
 		return nil, err
 	}
-	x.pass(gateW)
-	e := &ends{gate: gate}
-	stat, statW, err := os.Pipe()
+	e := &ends{stat: stat}
+	knock, err := stat.File()
 	if err != nil {
-		e.close()
-		return nil, err
-	}
-	e.stat = stat
-	again, err := os.Open("/proc/self/fd/" + strconv.Itoa(int(fdOf(stat))))
-	if err != nil {
-		statW.Close()
+		theirs.Close()
 		e.close()
 		return nil, fmt.Errorf("status of the box: %w", err)
 	}
-	x.pass(again)
-	e.statFD = x.pass(statW)
+	x.pass(knock)
+	e.statFD = x.pass(theirs)
 	if e.out, e.outW, err = os.Pipe(); err != nil {
 		e.close()
 		return nil, err
@@ -53,21 +46,26 @@ func (x *execution) connect() (*ends, error) {
 	return e, nil
 }
 
+// started makes the host's reads waitable again: handing the same socket to a child took that from it.
+func (e *ends) started() error {
+	raw, err := e.stat.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = unix.SetNonblock(int(fd), true) }); err != nil {
+		return err
+	}
+	return failed
+}
+
 func (e *ends) close() {
-	for _, f := range []*os.File{e.gate, e.stat, e.out, e.outW} {
+	e.stat.Close()
+	for _, f := range []*os.File{e.out, e.outW} {
 		if f != nil {
 			f.Close()
 		}
 	}
-}
-
-// fdOf is the number of f's descriptor, which Fd would switch to blocking reads.
-func fdOf(f *os.File) (fd uintptr) {
-	c, err := f.SyscallConn()
-	if err == nil {
-		_ = c.Control(func(n uintptr) { fd = n })
-	}
-	return fd
 }
 
 // pair makes two connected sockets: one for the host, the other one to be inherited.
