@@ -83,8 +83,17 @@ func browse(t *testing.T) visitor {
 
 func (v visitor) do(steps ...chromedp.Action[chromedp.Void]) {
 	v.t.Helper()
-	if err := chromedp.Do(v.ctx, steps...); err != nil {
-		v.t.Fatalf("%v\n%s", err, v.page())
+	for _, step := range steps {
+		err := chromedp.Do(v.ctx, step)
+		for range 20 {
+			if err == nil || !strings.Contains(err.Error(), "Could not find node") {
+				break
+			}
+			err = chromedp.Do(v.ctx, step) // the page put a fresh panel there between looking and touching
+		}
+		if err != nil {
+			v.t.Fatalf("%v\n%s", err, v.page())
+		}
 	}
 }
 

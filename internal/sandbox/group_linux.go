@@ -116,6 +116,16 @@ type group struct {
 
 // open makes a group with the limits. It gives nil, which may be used like any other, where there are no groups.
 func (g *groups) open(l Limits) (*group, error) {
+	for tries := 0; ; tries++ {
+		one, err := g.make(l)
+		swept := errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, fs.ErrNotExist) // by a host that started in this moment
+		if !swept || tries == 20 {
+			return one, err
+		}
+	}
+}
+
+func (g *groups) make(l Limits) (*group, error) {
 	if g == nil {
 		return nil, nil
 	}
@@ -163,7 +173,11 @@ func (one *group) add(dir string) error {
 		return err
 	}
 	one.open = append(one.open, f)
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return err
+	}
+	_, err = os.Stat(dir) // a sweep that came before the lock may have taken it away
+	return err
 }
 
 // start starts cmd inside the group, from its first instruction on. With version 1 a process is born where the thread is that starts it, so

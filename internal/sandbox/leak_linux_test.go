@@ -102,7 +102,7 @@ func (r *room) notStarted() error {
 type belongings struct {
 	descriptors []string
 	mounts      string
-	namespaces  int // mount namespaces of the whole machine
+	namespaces  int // mount namespaces that threads of this process are in; those of processes go with them
 	temp        int
 	files       string
 	groups      int
@@ -119,7 +119,7 @@ func (r *room) belongings() belongings {
 	}
 	slices.Sort(b.descriptors)
 	seen := map[string]bool{}
-	spaces, _ := filepath.Glob("/proc/[0-9]*/task/*/ns/mnt")
+	spaces, _ := filepath.Glob("/proc/self/task/*/ns/mnt")
 	for _, s := range spaces {
 		if to, err := os.Readlink(s); err == nil {
 			seen[to] = true
