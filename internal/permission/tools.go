@@ -15,6 +15,7 @@ var toolJudges = map[string]judge{
 	"ssh autossh mosh":                 (*walker).ssh,
 	"scp sftp":                         (*walker).scp,
 	"rsync":                            (*walker).rsync,
+	"gcc g++ cc c++ clang clang++ cpp": (*walker).compiler,
 	"wget":                             argv("wget asks a program", "--use-askpass"),
 	"svn":                              argv("svn starts a program", "--diff-cmd", "--diff3-cmd", "--editor-cmd"),
 	"install ginstall":                 argv("install starts a program", "--strip-program"),
@@ -168,6 +169,18 @@ func (w *walker) goEnv(words []word) {
 	}
 }
 
+// compiler judges -wrapper, whose value is a program and its arguments with commas between.
+func (w *walker) compiler(words []word) {
+	for i, x := range words[1:] {
+		if x.text != "-wrapper" || i+2 >= len(words) {
+			continue
+		}
+		v := words[i+2]
+		v.text = strings.ReplaceAll(v.text, ",", " ")
+		w.named(v, "the compiler starts its parts with a program")
+	}
+}
+
 func (w *walker) make(words []word) {
 	for i, x := range words[1:] {
 		name, value, has := strings.Cut(x.text, "=")
@@ -176,7 +189,8 @@ func (w *walker) make(words []word) {
 			w.raiseOpaque(x.src, "make expands this and can run a shell")
 		case len(name) > 3 && strings.HasPrefix("--eval", name), x.text == "-E":
 			w.raiseOpaque(phrase(words), "make evaluates this")
-		case (name == "-f" || longIs(name, "--file") || longIs(name, "--makefile")) && (value == "-" || i+2 < len(words) && fromInput(words[i+2].text)), x.text == "-f-":
+		case (name == "-f" || longIs(name, "--file") || longIs(name, "--makefile")) && (has && fromInput(value) || !has && i+2 < len(words) && fromInput(words[i+2].text)),
+			strings.HasPrefix(x.text, "-f") && fromInput(x.text[2:]):
 			w.raiseOpaque(phrase(words), "make reads its program from its input")
 		case has && strings.TrimRight(name, ":?+") == "SHELL":
 			w.shellOrNamed(word{text: value, masked: value, src: x.src, traits: x.traits}, "every recipe line goes to this program")
@@ -187,7 +201,7 @@ func (w *walker) make(words []word) {
 }
 
 func (w *walker) tar(words []word) {
-	for i, x := range words[1:] {
+	for i := range words[1:] {
 		name, v, _ := given(words, i+1)
 		switch {
 		case len(name) > 5 && strings.HasPrefix("--to-command", name), longOf(name, "--info-script", 6), longOf(name, "--new-volume-script", 6), longOf(name, "--rsh-command", 5),
@@ -197,13 +211,41 @@ func (w *walker) tar(words []word) {
 			w.raiseOpaque(phrase(words), "tar hands this to a shell")
 		case longOf(name, "--use-compress-program", 6):
 			w.shellOrNamed(v, "tar packs with a program")
-		case isCluster(x.text, 'I') && strings.HasSuffix(x.text, "I") && i+2 < len(words):
-			w.shellOrNamed(words[i+2], "tar packs with a program")
-		case strings.HasPrefix(x.text, "-I") && len(x.text) > 2:
-			v.text = x.text[2:]
-			w.shellOrNamed(v, "tar packs with a program")
-		case isCluster(x.text, 'F') && strings.HasSuffix(x.text, "F") && i+2 < len(words):
-			w.shellString(words[i+2], "tar hands this to a shell")
+		}
+	}
+	w.tarClusters(words)
+}
+
+// tarClusters judges I and F among the short options, with and without the dash of the first word.
+func (w *walker) tarClusters(words []word) {
+	for i, x := range words[1:] {
+		old := i == 0 && x.text != "" && x.text[0] != '-'
+		if !old && (len(x.text) < 2 || x.text[0] != '-' || x.text[1] == '-') {
+			continue
+		}
+		taken := i + 2
+		for at, letter := range strings.TrimPrefix(x.text, "-") {
+			if !strings.ContainsRune("bCFfgHIKLNTVX", letter) {
+				continue
+			}
+			rest := strings.TrimPrefix(x.text, "-")[at+1:]
+			v := word{text: rest, masked: rest, src: x.src, traits: x.traits}
+			if old || rest == "" {
+				if taken >= len(words) {
+					break
+				}
+				v = words[taken]
+				taken++
+			}
+			switch letter {
+			case 'I':
+				w.shellOrNamed(v, "tar packs with a program")
+			case 'F':
+				w.shellString(v, "tar hands this to a shell")
+			}
+			if !old {
+				break
+			}
 		}
 	}
 }
