@@ -80,7 +80,9 @@ func (s *subject) guarded(p string, system bool) string {
 }
 
 // unreadable characters end a line, or change how the text around them is shown.
-func unreadable(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) }
+func unreadable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
 
 // systemFolders hold programs and devices; the box never opens them for writing either.
 var systemFolders = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/nix", "/proc", "/root/.ssh", "/run", "/sbin", "/sys", "/usr", "/var/run"}
