@@ -231,6 +231,8 @@ func (w *walker) interpreter(words []word, spec interpreter) {
 		w.readsCode(src)
 	case spec.verbs == nil && words[first].static():
 		w.part(SimpleCommand{Words: texts(words[first:]), Seen: true})
+	case baseName(words[0].text) == "bun" && words[first].text == "x":
+		w.afterVerb(words[first+1:], 0)
 	case spec.verbs[words[first].text]:
 		w.code(src, src)
 	case spec.verbs != nil && words[first].text == "run":

@@ -178,7 +178,7 @@ func (w *walker) settleOptions() {
 }
 
 // spawners are words by which code in a language starts programs, or makes code from text.
-var spawners = regexp.MustCompile("system|exec|spawn|popen|subprocess|child_process|qx|backtick|`|fork|pty|eval|__import__|importlib|getattr|ctypes|syscall|dlopen|Process|Command|open[ (]*[\"'|]|\\|")
+var spawners = regexp.MustCompile("system|shell script|exec|spawn|popen|subprocess|child_process|qx|backtick|`|fork|pty|eval|__import__|importlib|getattr|ctypes|syscall|dlopen|Process|Command|open[ (]*[\"'|]|\\|")
 
 // code judges program text for an interpreter: text that can start programs hides what runs from deny rules.
 func (w *walker) code(src, text string) {

@@ -36,6 +36,10 @@ var unrun = []string{
 	`perl -e 'system("victim")'`, `perl <<< 'system "victim"'`, `node -e 'require("child_process").execSync("victim")'`, `python3 -c 'import os; os.system("victim")'`, `echo 'import os; os.popen("victim")' | python3`,
 	`python3 -m timeit 'import os; os.system("victim")'`, `xargs perl -e <<< "'system(\"victim\")'"`, `perl -e "$x"`,
 	`/lib64/ld-linux-x86-64.so.2 /bin/bash -c victim`, `/lib64/ld-linux-x86-64.so.2 ./victim`, `choom -n 0 -- victim`, `prlimit --nofile=100 victim`, `ssh-agent victim`, `run-parts .`, `numactl -N 0 victim`, `gosu nobody victim`, `gtimeout 5 victim`,
+	`git rebase -ix victim`, `git -c tar.x.command=victim archive --format=x HEAD`, `git clone -ccore.fsmonitor=victim . x`, `git grep -nOvictim x`, `git daemon --access-hook=victim`,
+	`wget -e use_askpass=./victim http://h/x`, `CARGO_BUILD_RUSTC=victim cargo build`, `npm config set script-shell victim`, `npm run x --script-shell victim`, `npx -p x victim`, `yarn victim`, `bun x victim`, `uvx victim`,
+	`conda run -n x victim`, `mise x -- victim`, `docker run x victim`, `docker run --entrypoint victim x`, `docker exec -it x victim`, `docker compose exec x victim`, `kubectl exec x -- victim`, `perf record -o x victim`,
+	`rsync --rs victim a h:`, `tcpdump -z victim -w x`, `osascript -e 'do shell script "victim"'`, `fd -Xvictim`, `fd -Hx victim`, `make CC=victim`, `make MAKE=victim`, "make X='`victim`'", `go env -w GOFLAGS=-toolexec=victim`,
 	`tar -cIvictim -f a.tar x`, `tar cIf victim a.tar x`, `tar cfF a.tar victim -L1 x`, `gcc -wrapper victim,-x -c a.c`,
 }
 
@@ -59,7 +63,7 @@ func TestEverydayLinesAreNoSmuggling(t *testing.T) {
 		`m='fix: - a dash'; git commit -m "$m"`, `find . -name "$n"; echo -n x`, `git add $f; git commit -m 'a - b'`, `go test ./$p/...`, `n=5; git log -n $n`, `tar -czf out.tgz $dir`,
 		`git diff > f.patch; git apply --check f.patch`, `go build -o bin/x . && ./bin/x`, `cp a.txt b.txt; go test ./...`, `echo x > notes.md; git add notes.md`, `echo x > a.txt; bash build.sh`,
 		`export CGO_ENABLED=0; go build ./...`, `git ls-files | xargs sed -n 1p`, `v=a-b; find . -name x $v`, `python3 tools/gen.py > out.json; make test`, `i=$((i+1)); git log -$i`,
-		`tar -xzf a.tgz -C /tmp/x`, `tar xzf a.tgz`, `gcc -Wall -o a a.c`,
+		`tar -xzf a.tgz -C /tmp/x`, `tar xzf a.tgz`, `gcc -Wall -o a a.c`, `make CC=gcc CXX=g++`, `docker run --rm -v x:/y image ls`, `npm run build -- --watch`, `git grep -n x`, `fd -e go`, `wget -q http://h/x`, `git clone -b main u x`,
 	} {
 		if c := Classify(line); c.Opaque {
 			t.Errorf("%q is taken for hiding what runs: %s in %q", line, c.Why, c.Offending)

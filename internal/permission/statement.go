@@ -248,6 +248,7 @@ func (w *walker) assigned(name, src, value string) {
 		w.inner(value)
 	case steering:
 		w.raise(HumanRequired, src, name+" decides which code runs")
+		w.out.Opaque = w.out.Opaque || strings.Contains(value, "exec") || cargoProgram(name)
 	case ordinary:
 	}
 }

@@ -37,6 +37,12 @@ var namingNames = set(`PAGER MANPAGER EDITOR VISUAL FCEDIT BROWSER LESSOPEN LESS
 
 var evaluatedNames = set("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4")
 
+// cargoProgram tells that a variable of cargo's settings names a program.
+func cargoProgram(name string) bool {
+	return strings.HasPrefix(name, "CARGO_") && (strings.Contains(name, "RUSTC") || strings.Contains(name, "RUSTDOC") || strings.HasSuffix(name, "_RUNNER") || strings.HasSuffix(name, "_LINKER") ||
+		strings.HasSuffix(name, "_WRAPPER") || strings.Contains(name, "CREDENTIAL"))
+}
+
 func variableKind(name string) kind {
 	if i := strings.IndexByte(name, '['); i > 0 {
 		name = name[:i]

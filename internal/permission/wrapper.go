@@ -247,12 +247,17 @@ func (w *walker) find(words []word) {
 func (w *walker) fd(words []word) {
 	for i := 1; i < len(words); i++ {
 		name, value, has := strings.Cut(words[i].text, "=")
-		switch name {
-		case "-x", "--exec", "-X", "--exec-batch":
+		inner := words[i+1:]
+		switch at := strings.IndexAny(name, "xX"); {
+		case name == "--exec" || name == "--exec-batch":
+		case at > 0 && (isCluster(name, 'x') || isCluster(name, 'X')) && !strings.ContainsAny(name[:at], "dtegESocjC"):
+			if rest := words[i].text[at+1:]; rest != "" {
+				inner = append([]word{literal(rest)}, inner...)
+			}
+			has = false
 		default:
 			continue
 		}
-		inner := words[i+1:]
 		if has {
 			inner = append([]word{literal(value)}, inner...)
 		}
