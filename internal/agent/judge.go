@@ -114,6 +114,9 @@ func (l *Loop) judge(ctx context.Context, j *judged) {
 			return
 		}
 		j.question = &q
+		if d := l.cfg.Gate.Judge(ctx, l.gateCall(j)); d.Verdict == permission.Deny { // no answer is needed to what may not be asked
+			j.decision = d
+		}
 		return
 	}
 	j.decision = l.cfg.Gate.Judge(ctx, l.gateCall(j))
@@ -162,6 +165,8 @@ func (j *judged) fate() fate {
 		return fateUnknown
 	case j.failure != "":
 		return fateFail
+	case j.question != nil && j.decision.Verdict == permission.Deny:
+		return fateRefuse
 	case j.question != nil && j.answer != nil:
 		return fateReply
 	case j.question != nil:

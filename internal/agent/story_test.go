@@ -90,6 +90,15 @@ func TestAQuestionIsAnsweredByAPersonAndNeverRuns(t *testing.T) {
 	}
 }
 
+func TestADenyRuleHoldsForQuestionsToo(t *testing.T) {
+	h := newHouse(t, turn{calls: []provider.ToolCall{call("c1", "ask", "Which port?")}}, turn{text: "ok"})
+	h.gate.rule("Which port?", permission.Deny)
+	h.mustRun(StopDone)
+	if r := h.results(); len(r) != 1 || !strings.HasPrefix(r[0], "blocked: the rule says deny") {
+		t.Fatalf("results %q", r)
+	}
+}
+
 func TestAllQuestionsOfAMessageArePostedTogetherAndItsOwnEffectsAreNoDrift(t *testing.T) {
 	h := newHouse(t, turn{calls: []provider.ToolCall{
 		call("c1", "write", "free"), call("c2", "write", "first"), call("c3", "read", "x"), call("c4", "write", "second"), call("c5", "write", "late"),

@@ -80,9 +80,9 @@ func (l *Loop) ask(ctx context.Context) reply {
 				r.calls = append(r.calls, *c.ToolCall)
 			}
 		case provider.ChunkDone:
-			r.usage, r.finish, ended = c.Usage, c.FinishReason, true
+			r.usage, r.finish, ended = c.Usage.Plausible(), c.FinishReason, true
 		case provider.ChunkError:
-			r.usage, r.err, ended = c.Usage, c.Err, true
+			r.usage, r.err, ended = c.Usage.Plausible(), c.Err, true
 		}
 	}
 	r.text = text.String()

@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -26,9 +27,15 @@ func Check(l Limits, s Spent) (exceeded string, ok bool) {
 	return "", true
 }
 
-// Add returns the sum of both.
+// Add returns the sum of both. It saturates: a sum that turned negative would never reach a limit again.
 func (s Spent) Add(o Spent) Spent {
-	return Spent{s.Tokens + o.Tokens, s.Cost + o.Cost, s.Steps + o.Steps, s.Time + o.Time}
+	return Spent{sum(s.Tokens, o.Tokens), sum(s.Cost, o.Cost), sum(s.Steps, o.Steps), sum(s.Time, o.Time)}
+}
+
+// sum adds without turning over; most is half the range, so that sums of sums stay in it too.
+func sum[N ~int | ~int64](a, b N) N {
+	const most = math.MaxInt64 / 2
+	return N(min(min(int64(a), most)+min(int64(b), most), most))
 }
 
 // Sub returns the difference of both.

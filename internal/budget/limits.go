@@ -12,16 +12,16 @@ import (
 // Raise gives every limit that has been reached the same amount again, on top of what is spent.
 func Raise(l Limits, s Spent) Limits {
 	if l.Tokens > 0 && s.Tokens >= l.Tokens {
-		l.Tokens += max(l.Tokens, s.Tokens)
+		l.Tokens = sum(l.Tokens, max(l.Tokens, s.Tokens))
 	}
 	if l.Cost > 0 && s.Cost >= l.Cost {
-		l.Cost += max(l.Cost, s.Cost)
+		l.Cost = sum(l.Cost, max(l.Cost, s.Cost))
 	}
 	if l.Steps > 0 && s.Steps >= l.Steps {
-		l.Steps += max(l.Steps, s.Steps)
+		l.Steps = sum(l.Steps, max(l.Steps, s.Steps))
 	}
 	if l.Time > 0 && s.Time >= l.Time {
-		l.Time += max(l.Time, s.Time)
+		l.Time = sum(l.Time, max(l.Time, s.Time))
 	}
 	return l
 }

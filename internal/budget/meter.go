@@ -133,7 +133,7 @@ func (m *Meter) Settle(ctx context.Context, u provider.Usage) {
 	if len(m.held) == 0 {
 		return
 	}
-	spent := Spent{Tokens: u.Total(), Cost: m.c.Price.Cost(u), Steps: 1, Time: m.passed()}
+	spent := Spent{Tokens: sum(max(u.Input, 0), max(u.Output, 0)), Cost: m.c.Price.Cost(u), Steps: 1, Time: m.passed()}
 	if err := m.c.Ledger.Settle(ctx, m.held[0], spent); err != nil {
 		m.failed = err
 		return

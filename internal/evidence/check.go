@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -39,24 +40,35 @@ func (k Check) Words() string {
 	return s
 }
 
-// skipWrapper passes programs that only run another one with the same exit code.
+// passing are programs that only run another one with the same exit code, each with the options that leave it so. With any other option
+// (command -v, env -S, timeout --version) they are a command of their own.
+var passing = map[string]*regexp.Regexp{
+	"env":     regexp.MustCompile(`^(-|-i|--|[A-Za-z_][A-Za-z0-9_]*=.*)$`),
+	"nice":    regexp.MustCompile(`^(-n|-n?-?[0-9]+|--adjustment=-?[0-9]+|[0-9]+|--)$`),
+	"nohup":   regexp.MustCompile(`^--$`),
+	"stdbuf":  regexp.MustCompile(`^(-[ioe][0L]|--)$`),
+	"command": regexp.MustCompile(`^(-p|--)$`),
+	"timeout": regexp.MustCompile(`^(-k|-s|-v|--|-k[0-9]+[smhd]?|(-s)?(SIG)?(TERM|KILL|INT|HUP|QUIT)|[0-9.]+[smhd]?|--foreground|--preserve-status|--verbose|--kill-after=[0-9.]+[smhd]?|--signal=[A-Z]+)$`),
+	"npx":     regexp.MustCompile(`^(-y|--yes|--no-install|--)$`), "bunx": regexp.MustCompile(`^--$`),
+	"poetry": regexp.MustCompile(`^run$`), "uv": regexp.MustCompile(`^run$`), "pipenv": regexp.MustCompile(`^run$`), "bundle": regexp.MustCompile(`^exec$`),
+}
+
+// skipWrapper is the index of the program that really runs.
 func skipWrapper(words []string) int {
 	i := 0
-	for i < len(words) {
-		switch base(words[i]) {
-		case "env", "nice", "nohup", "stdbuf", "command", "npx", "bunx", "poetry", "uv", "pipenv", "bundle":
-			i++
-			for i < len(words) && (strings.HasPrefix(words[i], "-") || strings.Contains(words[i], "=") || words[i] == "run" || words[i] == "exec") {
-				i++
-			}
-		case "timeout":
-			i++
-			for i < len(words) && words[i] != "" && strings.ContainsRune("-0123456789", rune(words[i][0])) { // options and durations
-				i++
-			}
-		default:
+	for i < len(words) && !strings.Contains(words[i], "/") {
+		options, ok := passing[words[i]]
+		if !ok {
+			break
+		}
+		next := i + 1
+		for next < len(words) && options.MatchString(words[next]) {
+			next++
+		}
+		if next < len(words) && (words[next] == "" || words[next][0] == '-') {
 			return i
 		}
+		i = next
 	}
 	return i
 }
@@ -85,8 +97,32 @@ var subcommands = map[string]map[string]bool{
 	"python": set("-m"), "python3": set("-m"),
 }
 
+// idle are options with which a check looks at nothing: it prints, lists or pretends.
+var idle = set("--version", "--help", "-h", "-help", "--dry-run", "--just-print", "--recon", "--collect-only", "--co", "--no-run", "--list-tests", "--listTests", "--if-present",
+	"--setup-plan", "--fixtures", "--markers", "--print-config", "--show-config", "--showConfig", "--passWithNoTests")
+
+// idleFor are such options of one program alone.
+var idleFor = map[string]map[string]bool{
+	"make": set("-n", "-q", "-t", "-i", "-k", "-p", "--question", "--touch", "--ignore-errors", "--keep-going"), "go": set("-n", "-list", "-c"),
+	"pytest": set("-V"), "ctest": set("-N", "--show-only"),
+}
+
+// looks tells that no option keeps the check from looking at the code.
+func looks(program string, words []string) bool {
+	for _, w := range words {
+		name, _, _ := strings.Cut(w, "=")
+		if idle[name] || idleFor[program][name] {
+			return false
+		}
+	}
+	return true
+}
+
 func isCheck(words []string) bool {
 	program := base(words[0])
+	if !looks(program, words[1:]) || strings.Contains(words[0], "/") && ownName[program] && !strings.HasPrefix(words[0], "/usr/") {
+		return false
+	}
 	if checkers[program] {
 		return true
 	}
@@ -112,6 +148,9 @@ func isCheck(words []string) bool {
 	}
 	return false
 }
+
+// ownName are programs that a workspace never brings along: a file of that name in it is something else.
+var ownName = set("go", "cargo", "make", "npm", "pnpm", "yarn", "bun", "dotnet", "swift", "zig", "cmake", "deno")
 
 // isScript tells whether a package script sounds like a check.
 func isScript(name string) bool {

@@ -26,6 +26,10 @@ func mayChange(c *syntax.CallExpr) bool {
 		return len(words) < 2 || !quietSubcommands[program][words[1]] || slices.ContainsFunc(words[2:], elsewhere)
 	case "sed":
 		return !(len(words) >= 3 && words[1] == "-n" && showsLines.MatchString(words[2]))
+	case "rg":
+		return slices.ContainsFunc(words[1:], func(w string) bool {
+			return w == "" || strings.HasPrefix(w, "--pre") || strings.HasPrefix(w, "--hostname-bin")
+		})
 	case "sort":
 		return slices.ContainsFunc(words[1:], func(w string) bool {
 			return w == "" || strings.HasPrefix(w, "--o") || strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "o")
@@ -62,6 +66,6 @@ var quietSubcommands = map[string]map[string]bool{
 }
 
 // readers are programs that change no file of the workspace, whatever their options.
-var readers = set("ls", "cat", "head", "tail", "grep", "egrep", "fgrep", "rg", "wc", "pwd", "cd", "pushd", "popd", "echo", "printf", "true", "false", ":", "test",
+var readers = set("ls", "cat", "head", "tail", "grep", "egrep", "fgrep", "wc", "pwd", "cd", "pushd", "popd", "echo", "printf", "true", "false", ":", "test",
 	"[", "diff", "cmp", "stat", "file", "du", "df", "which", "type", "date", "sleep", "id", "whoami", "uname", "ps", "cut", "tr", "nl", "basename", "dirname",
 	"realpath", "readlink", "md5sum", "sha1sum", "sha256sum", "jq", "exit", "set", "unset", "hostname", "printenv", "column", "seq", "kill", "wait", "jobs", "comm", "paste", "fold", "od", "hexdump", "strings")

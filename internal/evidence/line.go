@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"reasonix/internal/permission"
 )
 
 // maxParsed bounds what the shell parser gets, in bytes: deep nesting costs it stack.
@@ -40,7 +42,8 @@ func readLine(line string) read {
 	if err != nil {
 		return r
 	}
-	r = read{ok: true}
+	// A line that sets PATH or the like, or hides what it runs, may run other programs than its words name.
+	r = read{ok: true, ended: permission.Classify(line).Class == permission.HumanRequired}
 	r.walkAll(file.Stmts, true, true)
 	r.effects(file)
 	return r
@@ -86,8 +89,17 @@ func (r *read) walk(s *syntax.Stmt, proves, alone bool) {
 var enders = set("exit", "exec", "return", "trap", "alias", "eval", "source", ".", "enable", "break", "continue", "logout", "kill", "builtin", "hash", "suspend", "")
 
 func ends(words []string) bool {
+	for len(words) > 0 && words[0] == "command" {
+		words = words[1:]
+		for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+			words = words[1:]
+		}
+	}
 	if len(words) == 0 {
 		return false
+	}
+	if strings.Contains(words[0], `\`) {
+		return true // some other name, or a builtin in disguise
 	}
 	if words[0] == "set" || words[0] == "shopt" { // set -n reads commands and runs none
 		return slices.ContainsFunc(words[1:], func(w string) bool {

@@ -85,6 +85,11 @@ func (w *walker) hash(words []word) {
 
 func (w *walker) setBuiltin(words []word) {
 	for i, x := range words[1:] {
+		if x.text != "--" && i > 0 {
+			w.smuggled.given(x.masked, phrase(words))
+		}
+	}
+	for i, x := range words[1:] {
 		if x.text == "--" || x.text == "-" {
 			break
 		}
@@ -130,6 +135,7 @@ func (w *walker) mapfile(words []word) {
 // names judges words that are names of variables to set.
 func (w *walker) names(words []word, first int, ok bool, what string) {
 	w.evaluates = what
+	w.smuggled.source = phrase(words)
 	if !ok {
 		w.raiseOpaque(phrase(words), "options of "+what+" that are not understood")
 		return
@@ -180,6 +186,10 @@ func (w *walker) printf(words []word) {
 		x, name = words[2], words[2].text
 	}
 	w.evaluates = "printf -v"
+	if strings.Contains(phrase(words), `\`) {
+		w.smuggled.dollar = phrase(words)
+	}
+	w.smuggled.source = phrase(words)
 	w.raise(DynamicOrdinary, phrase(words), "an assignment")
 	if x.dynamic() {
 		w.raiseOpaque(x.src, "the name of the variable is computed")
@@ -260,6 +270,7 @@ func (w *walker) declareWords(words []word) {
 		switch {
 		case ok:
 			w.raise(DynamicOrdinary, x.src, "an assignment")
+			w.smuggled.given(value, x.src)
 			w.assigned(name, x.src, value)
 		case strings.Contains(x.text, "["):
 			w.evaluates = "a declaration"

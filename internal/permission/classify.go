@@ -2,8 +2,6 @@ package permission
 
 import (
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +28,7 @@ type Classification struct {
 	Opaque    bool            // some of what would run cannot be seen, so no deny rule can be trusted to have looked at it
 	Targets   []Target        // files that redirects name, where they are static
 	detached  bool            // something runs in the background
+	halves    halves
 }
 
 // SimpleCommand is one program with its arguments.
@@ -95,44 +94,48 @@ type walker struct {
 	chain int // wrappers around the program being judged
 	out   Classification
 
-	// Bash evaluates some strings a second time (arithmetic, test -v, prompts). Either half alone is harmless.
+	halves
+	computedTarget bool // it writes a file whose name is computed
+}
+
+// halves are what is harmless alone; a string for a shell in the line may hold the other half.
+type halves struct {
+	// Bash evaluates some strings a second time (arithmetic, test -v, prompts).
 	hides     string // a static string that holds a substitution
 	evaluates string // a construct that evaluates strings
+
+	smuggled smuggling
+}
+
+func (h *halves) join(o halves) {
+	for _, f := range []struct {
+		to   *string
+		from string
+	}{
+		{&h.hides, o.hides}, {&h.evaluates, o.evaluates}, {&h.smuggled.source, o.smuggled.source}, {&h.smuggled.hyphen, o.smuggled.hyphen}, {&h.smuggled.into, o.smuggled.into},
+		{&h.smuggled.name, o.smuggled.name}, {&h.smuggled.dollar, o.smuggled.dollar}, {&h.smuggled.fed, o.smuggled.fed},
+	} {
+		if *f.to == "" {
+			*f.to = f.from
+		}
+	}
+	h.smuggled.cuts = h.smuggled.cuts || o.smuggled.cuts
+	h.smuggled.reads = h.smuggled.reads || o.smuggled.reads
 }
 
 // finish closes the books over the whole line.
 func (w *walker) finish() Classification {
+	if w.hides == "" {
+		w.hides = w.smuggled.dollar
+	}
 	if w.hides != "" && w.evaluates != "" {
 		w.raise(HumanRequired, w.hides, "bash evaluates this string again in "+w.evaluates)
 		w.out.Opaque = true
 	}
+	w.settleOptions()
 	w.freshPrograms()
+	w.out.halves = w.halves
 	return w.out
-}
-
-// freshPrograms finds a program or script that the same line writes: what it will do is nowhere to be seen yet.
-func (w *walker) freshPrograms() {
-	written := map[string]bool{}
-	for _, t := range w.out.Targets {
-		if t.Write {
-			written[path.Clean(t.Path)] = true
-		}
-	}
-	if len(written) == 0 {
-		return
-	}
-	for _, p := range w.out.Parts {
-		if len(p.Words) == 0 {
-			continue
-		}
-		runs := strings.Contains(p.Words[0], "/") && written[path.Clean(p.Words[0])]
-		if runsFiles(strings.ToLower(baseName(p.Words[0]))) {
-			runs = runs || slices.ContainsFunc(p.Words[1:], func(s string) bool { return written[path.Clean(s)] })
-		}
-		if runs {
-			w.raiseOpaque(strings.Join(p.Words, " "), "runs a file that this very line writes")
-		}
-	}
 }
 
 var rank = map[Class]int{Plain: 0, DynamicOrdinary: 1, HumanRequired: 2}
@@ -181,5 +184,6 @@ func (w *walker) inner(line string) {
 	w.out.Parts = append(w.out.Parts, c.Parts...)
 	w.out.Targets = append(w.out.Targets, c.Targets...)
 	w.out.Opaque = w.out.Opaque || c.Opaque
+	w.join(c.halves)
 	w.raise(c.Class, c.Offending, c.Why)
 }

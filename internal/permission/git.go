@@ -38,7 +38,7 @@ func (w *walker) git(words []word) {
 
 // programSettings are keys whose value git runs; a trailing dot means any key below.
 var shellSettings = []string{"alias.", "pager.", "credential.", "difftool.", "mergetool.", "browser.", "man.", "guitool.", "trailer.", "include.", "includeif.",
-	"sendemail.", "remote.", "url.", "submodule.", "merge.", "filter.", "diff."}
+	"sendemail.", "remote.", "url.", "submodule.", "merge.", "filter.", "diff.", "tar."}
 
 var shellKeys = set(`core.sshcommand core.pager core.editor core.askpass core.gitproxy sequence.editor diff.external interactive.difffilter
 	uploadpack.packobjectshook protocol.ext.allow instaweb.browser core.alternaterefscommand web.browser init.templatedir receive.procreceiverefs`)
@@ -102,6 +102,7 @@ var commandOptions = map[string][]string{
 	"difftool":   {"--extcmd", "-x"},
 	"send-email": {"--sendmail-cmd", "--to-cmd", "--cc-cmd", "--header-cmd", "--smtp-server"},
 	"svn":        {"--exec"},
+	"daemon":     {"--access-hook"},
 }
 
 func (w *walker) gitCommand(words []word) {
@@ -130,6 +131,9 @@ func (w *walker) gitCommand(words []word) {
 			if (x.text == "-c" || x.text == "--config") && i+1 < len(words) {
 				w.gitSetting(words[i+1])
 			}
+			if v, ok := strings.CutPrefix(x.text, "-c"); ok && v != "" {
+				w.gitSetting(word{text: v, masked: v, src: x.src, traits: x.traits})
+			}
 			if v, ok := strings.CutPrefix(x.text, "--config="); ok {
 				w.gitSetting(word{text: v, masked: v, src: x.src, traits: x.traits})
 			}
@@ -145,14 +149,18 @@ func (w *walker) gitOption(words []word, opt string) {
 		}
 		name, value, has := strings.Cut(x.text, "=")
 		long := len(name) > 3 && strings.HasPrefix(opt, "--") && strings.HasPrefix(opt, name)
-		short := len(opt) == 2 && strings.HasPrefix(x.text, opt) && !strings.HasPrefix(x.text, "--")
+		at := -1
+		if len(opt) == 2 && isCluster(x.text, opt[1]) {
+			at = strings.IndexByte(x.text, opt[1])
+		}
+		short := at > 0
 		if !long && !short {
 			continue
 		}
 		v := word{text: value, masked: value, src: x.src, traits: x.traits}
 		switch {
-		case short && len(x.text) > 2:
-			v.text = x.text[2:]
+		case short && len(x.text) > at+1:
+			v.text = x.text[at+1:]
 		case !has && i+2 < len(words):
 			v = words[i+2]
 		}
@@ -165,8 +173,11 @@ func (w *walker) gitGrep(words []word) {
 		if x.text == "--" {
 			return
 		}
-		value, ok := strings.CutPrefix(x.text, "-O")
-		if !ok {
+		ok := isCluster(x.text, 'O') && !strings.ContainsAny(x.text[:strings.IndexByte(x.text, 'O')], "efmABC")
+		value := ""
+		if ok {
+			value = x.text[strings.IndexByte(x.text, 'O')+1:]
+		} else {
 			name, v, _ := strings.Cut(x.text, "=")
 			ok, value = len(name) > 4 && strings.HasPrefix("--open-files-in-pager", name), v
 		}

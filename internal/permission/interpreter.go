@@ -94,6 +94,8 @@ func (w *walker) shell(words []word) {
 		w.raiseOpaque(src, "a string for a shell")
 	case o.stdin, o.rest >= len(words), fromInput(words[min(o.rest, len(words)-1)].text):
 		w.raiseOpaque(src, "a shell that reads its program from its input")
+	default: // a script may be a program that rules name
+		w.part(SimpleCommand{Words: texts(words[o.rest:]), Seen: true})
 	}
 }
 
@@ -205,7 +207,8 @@ func (w *walker) interpreter(words []word, spec interpreter) {
 		short := strings.TrimPrefix(o.name, "-")
 		switch {
 		case len(short) == 1 && strings.Contains(spec.code, short), longMatches(spec.longCode, o.name):
-			w.raise(HumanRequired, src, "code on the command line")
+			w.code(src, src)
+			w.out.Opaque = w.out.Opaque || o.value.dynamic()
 			return
 		case o.name == "-m" && o.has && strings.HasPrefix(strings.ToLower(baseName(words[0].text)), "py"):
 			w.module(words, o.value, src)
@@ -222,12 +225,16 @@ func (w *walker) interpreter(words []word, spec interpreter) {
 	case quiet:
 	case first >= len(words):
 		if !spec.harmless || len(words) > 1 {
-			w.raise(HumanRequired, src, "an interpreter that reads its program from its input")
+			w.readsCode(src)
 		}
 	case stdinFiles[words[first].text] || strings.HasPrefix(words[first].text, "data:"):
-		w.raise(HumanRequired, src, "an interpreter that reads its program from its input")
+		w.readsCode(src)
+	case spec.verbs == nil && words[first].static():
+		w.part(SimpleCommand{Words: texts(words[first:]), Seen: true})
+	case baseName(words[0].text) == "bun" && words[first].text == "x":
+		w.afterVerb(words[first+1:], 0)
 	case spec.verbs[words[first].text]:
-		w.raise(HumanRequired, src, "code on the command line")
+		w.code(src, src)
 	case spec.verbs != nil && words[first].text == "run":
 		rest := append([]word{words[0]}, words[first+1:]...)
 		spec.verbs, spec.harmless = nil, true
@@ -258,6 +265,7 @@ func (w *walker) module(words []word, m word, src string) {
 		w.raiseOpaque(src, "a computed module")
 	case evaluatingModules[name]:
 		w.raise(HumanRequired, src, "a module that evaluates its arguments")
+		w.out.Opaque = w.out.Opaque || spawners.MatchString(src)
 	}
 }
 
@@ -266,6 +274,6 @@ func (w *walker) loaded(o option, src string) {
 	if strings.HasPrefix(o.value.text, "data:") || o.value.dynamic() ||
 		o.name == "-M" && strings.ContainsAny(o.value.text, ";(){}\"' \n$`") ||
 		(o.name == "-d" || o.name == "--define") && strings.Contains(o.value.text, "_file") {
-		w.raise(HumanRequired, src, "code on the command line")
+		w.code(src, o.value.text)
 	}
 }

@@ -55,7 +55,12 @@ func (w *walker) program(words []word, top bool) {
 		w.raiseOpaque(phrase(words), "no name of a program")
 		return
 	}
+	if name.text == "echo" || name.text == "printf" {
+		w.smuggled.printed(words)
+	}
 	if j := judgeOf(name.text); j != nil {
+		w.computedOptions(words)
+		w.streamed(words)
 		j(w, words)
 	}
 }
@@ -63,6 +68,9 @@ func (w *walker) program(words []word, top bool) {
 // judgeOf finds the judge for a program, whatever its path, version or .exe suffix.
 func judgeOf(name string) judge {
 	base := baseName(name)
+	if strings.HasPrefix(base, "ld-linux") || strings.HasPrefix(base, "ld-musl") || strings.HasPrefix(base, "ld-2") || strings.HasPrefix(base, "ld64.so") {
+		base = "ld.so" // the loader runs the program that it is given
+	}
 	if j, ok := judges[base]; ok {
 		return j
 	}

@@ -112,7 +112,7 @@ func (w *walker) loop(c *syntax.ForClause) {
 			w.raise(DynamicOrdinary, w.text(l), "a loop over the positional parameters")
 		}
 		for _, item := range l.Items {
-			w.word(item, asArgument)
+			w.smuggled.given(w.word(item, asArgument).masked, w.text(item))
 		}
 	case *syntax.CStyleLoop:
 		w.arithmetic(w.text(l), l.Init, l.Cond, l.Post)
@@ -207,7 +207,9 @@ func (w *walker) assign(a *syntax.Assign) {
 	src := w.text(a)
 	value := ""
 	if a.Value != nil {
-		value = w.word(a.Value, asAssigned).text
+		v := w.word(a.Value, asAssigned)
+		value = v.text
+		w.smuggled.given(v.masked, src)
 	}
 	if a.Array != nil {
 		for _, e := range a.Array.Elems {
@@ -216,7 +218,7 @@ func (w *walker) assign(a *syntax.Assign) {
 				w.arith(e.Index)
 			}
 			if e.Value != nil {
-				w.word(e.Value, asAssigned)
+				w.smuggled.given(w.word(e.Value, asAssigned).masked, src)
 			}
 		}
 	}
@@ -231,12 +233,22 @@ func (w *walker) assign(a *syntax.Assign) {
 }
 
 // assigned judges only the name that gets a value.
-func (w *walker) assigned(name, src, _ string) {
+func (w *walker) assigned(name, src, value string) {
 	switch variableKind(name) {
 	case evaluated:
 		w.raiseOpaque(src, "bash runs the value of "+name)
+	case renaming:
+		w.raiseOpaque(src, name+" can make any name run another program")
+	case naming:
+		w.raise(HumanRequired, src, name+" decides which code runs")
+		if value == "" || strings.ContainsAny(value, "$`") {
+			w.out.Opaque = true
+			return
+		}
+		w.inner(value)
 	case steering:
 		w.raise(HumanRequired, src, name+" decides which code runs")
+		w.out.Opaque = w.out.Opaque || strings.Contains(value, "exec") || cargoProgram(name)
 	case ordinary:
 	}
 }
@@ -253,7 +265,7 @@ func (w *walker) redirect(r *syntax.Redirect) {
 		w.heredoc(r, src)
 		return
 	case syntax.WordHdoc:
-		w.word(r.Word, asAssigned)
+		w.smuggled.input(w.word(r.Word, asAssigned).masked, src)
 		w.raise(DynamicOrdinary, src, "a here-string")
 		return
 	}
@@ -269,6 +281,7 @@ func (w *walker) redirect(r *syntax.Redirect) {
 			w.out.Targets = append(w.out.Targets, Target{Path: target.text, Write: r.Op != syntax.RdrIn})
 		}
 	}
+	w.computedTarget = w.computedTarget || target.dynamic() && r.Op != syntax.RdrIn && r.Op != syntax.DplIn
 	w.raise(DynamicOrdinary, src, "a redirect")
 }
 
@@ -316,7 +329,7 @@ func (w *walker) heredoc(r *syntax.Redirect, src string) {
 		w.raiseOpaque(src, "a here-document with an unusual delimiter")
 	}
 	if r.Hdoc != nil {
-		w.word(r.Hdoc, asHeredoc)
+		w.smuggled.input(w.word(r.Hdoc, asHeredoc).masked, src)
 	}
 	w.raise(DynamicOrdinary, src, "a here-document")
 }

@@ -15,18 +15,21 @@ var toolJudges = map[string]judge{
 	"ssh autossh mosh":                 (*walker).ssh,
 	"scp sftp":                         (*walker).scp,
 	"rsync":                            (*walker).rsync,
-	"wget":                             argv("wget asks a program", "--use-askpass"),
+	"gcc g++ cc c++ clang clang++ cpp": (*walker).compiler,
+	"wget":                             (*walker).wget,
+	"tcpdump":                          argv("tcpdump packs with a program", "-z"),
 	"svn":                              argv("svn starts a program", "--diff-cmd", "--diff3-cmd", "--editor-cmd"),
 	"install ginstall":                 argv("install starts a program", "--strip-program"),
 	"cargo":                            contains("a setting that names a program", "wrapper", "runner", "linker"),
 	"npm pnpm yarn":                    (*walker).npm,
 	"npx pnpx bunx":                    (*walker).npx,
 	"mvn gradle gradlew mvnw ant":      spawning("runs build code that the line names", "-I", "--init-script"),
-	"docker podman nerdctl kubectl oc": runner(),
-	"uv uvx poetry pipenv pdm hatch rye pixi conda mamba pipx":  runner("run", "tool", "exec"),
-	"bundle bundler rbenv pyenv mise asdf volta nvm fnm dotenv": runner("exec", "run"),
-	"cmake ctest":   runner("env"),
-	"perf coverage": runner("record", "stat", "run"),
+	"docker podman nerdctl kubectl oc": (*walker).container,
+	"uvx":                              (*walker).npx,
+	"uv poetry pipenv pdm hatch rye pixi conda mamba pipx":      runner(0, "run", "tool", "exec"),
+	"bundle bundler rbenv pyenv mise asdf volta nvm fnm dotenv": runner(0, "exec", "run", "x"),
+	"cmake ctest":   runner(0, "env"),
+	"perf coverage": runner(0, "record", "stat", "run"),
 }
 
 // argv is for options whose value is a program, run without a shell.
@@ -68,67 +71,6 @@ func isCluster(s string, letter byte) bool {
 	return len(s) > 1 && s[0] == '-' && s[1] != '-' && strings.IndexByte(s, letter) > 0
 }
 
-// runner is for programs that run one of their later words as a program, in a place of their own: shells and
-// interpreters among the words are judged, and what follows the verb is shown to deny and ask.
-func runner(verbs ...string) judge {
-	return func(w *walker, words []word) {
-		w.innerShells(words)
-		for i := 1; i < len(words); i++ {
-			for _, v := range verbs {
-				if words[i].text == v {
-					w.afterVerb(words[i+1:])
-					return
-				}
-			}
-		}
-	}
-}
-
-// afterVerb records, for deny and ask, the program that follows options.
-func (w *walker) afterVerb(rest []word) {
-	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
-		end := rest[0].text == "--"
-		rest = rest[1:]
-		if end {
-			break
-		}
-	}
-	if len(rest) > 0 {
-		w.part(SimpleCommand{Words: texts(rest), Seen: true})
-	}
-}
-
-// innerShells judges the first shell or interpreter among the words.
-func (w *walker) innerShells(words []word) {
-	for i := 1; i < len(words); i++ {
-		base := strings.ToLower(baseName(words[i].text))
-		if words[i].dynamic() || strings.HasPrefix(base, "-") || !codeRunner(base) {
-			continue
-		}
-		if i == len(words)-1 && !shellNames[base] {
-			return // an image or a package of that name
-		}
-		w.program(words[i:], false)
-		return
-	}
-}
-
-var shellNames = set("sh bash dash zsh ksh ash fish csh tcsh")
-
-// codeRunner tells that a name is a shell, an interpreter or awk and the like.
-func codeRunner(base string) bool {
-	trimmed := strings.TrimRight(base, "0123456789.")
-	return runnerNames[base] || trimmed != "" && runnerNames[trimmed]
-}
-
-// runsFiles tells that a name is a shell or an interpreter, whose operand is a program.
-func runsFiles(base string) bool { return codeRunner(base) && !indirect[base] }
-
-var runnerNames = set(`sh bash dash zsh ksh ash fish csh tcsh busybox pwsh powershell cmd python pypy ipython node nodejs deno bun perl ruby php lua luajit
-	env sudo timeout nice nohup xargs awk sed eval tclsh Rscript julia find su`)
-
-var indirect = set("env sudo timeout nice nohup xargs awk sed eval find su")
-
 func (w *walker) golang(words []word) {
 	for i := 1; i < len(words); i++ {
 		x := words[i]
@@ -161,10 +103,27 @@ func (w *walker) golang(words []word) {
 
 func (w *walker) goEnv(words []word) {
 	for _, x := range words[1:] {
-		if name, _, ok := splitAssign(x.text); ok {
+		if name, value, ok := splitAssign(x.text); ok {
 			w.raise(DynamicOrdinary, x.src, "an assignment")
-			w.assigned(name, x.src, "")
+			w.assigned(name, x.src, value)
 		}
+	}
+}
+
+func (w *walker) wget(words []word) {
+	argv("wget asks a program", "--use-askpass")(w, words)
+	contains("a setting that names a program", "use_askpass")(w, words)
+}
+
+// compiler judges -wrapper, whose value is a program and its arguments with commas between.
+func (w *walker) compiler(words []word) {
+	for i, x := range words[1:] {
+		if x.text != "-wrapper" || i+2 >= len(words) {
+			continue
+		}
+		v := words[i+2]
+		v.text = strings.ReplaceAll(v.text, ",", " ")
+		w.named(v, "the compiler starts its parts with a program")
 	}
 }
 
@@ -172,11 +131,14 @@ func (w *walker) make(words []word) {
 	for i, x := range words[1:] {
 		name, value, has := strings.Cut(x.text, "=")
 		switch {
-		case strings.Contains(x.masked, "$(") || strings.Contains(x.masked, "${") || strings.Contains(x.text, "!="):
+		case has && (namingNames[strings.TrimRight(name, ":?+")] || strings.TrimRight(name, ":?+") == "MAKE"):
+			w.makeProgram(word{text: value, masked: value, src: x.src, traits: x.traits})
+		case strings.Contains(x.masked, "$(") || strings.Contains(x.masked, "`") || strings.Contains(x.masked, "${") || strings.Contains(x.text, "!="):
 			w.raiseOpaque(x.src, "make expands this and can run a shell")
 		case len(name) > 3 && strings.HasPrefix("--eval", name), x.text == "-E":
 			w.raiseOpaque(phrase(words), "make evaluates this")
-		case (name == "-f" || longIs(name, "--file") || longIs(name, "--makefile")) && (value == "-" || i+2 < len(words) && fromInput(words[i+2].text)), x.text == "-f-":
+		case (name == "-f" || longIs(name, "--file") || longIs(name, "--makefile")) && (has && fromInput(value) || !has && i+2 < len(words) && fromInput(words[i+2].text)),
+			strings.HasPrefix(x.text, "-f") && fromInput(x.text[2:]):
 			w.raiseOpaque(phrase(words), "make reads its program from its input")
 		case has && strings.TrimRight(name, ":?+") == "SHELL":
 			w.shellOrNamed(word{text: value, masked: value, src: x.src, traits: x.traits}, "every recipe line goes to this program")
@@ -187,7 +149,7 @@ func (w *walker) make(words []word) {
 }
 
 func (w *walker) tar(words []word) {
-	for i, x := range words[1:] {
+	for i := range words[1:] {
 		name, v, _ := given(words, i+1)
 		switch {
 		case len(name) > 5 && strings.HasPrefix("--to-command", name), longOf(name, "--info-script", 6), longOf(name, "--new-volume-script", 6), longOf(name, "--rsh-command", 5),
@@ -197,13 +159,41 @@ func (w *walker) tar(words []word) {
 			w.raiseOpaque(phrase(words), "tar hands this to a shell")
 		case longOf(name, "--use-compress-program", 6):
 			w.shellOrNamed(v, "tar packs with a program")
-		case isCluster(x.text, 'I') && strings.HasSuffix(x.text, "I") && i+2 < len(words):
-			w.shellOrNamed(words[i+2], "tar packs with a program")
-		case strings.HasPrefix(x.text, "-I") && len(x.text) > 2:
-			v.text = x.text[2:]
-			w.shellOrNamed(v, "tar packs with a program")
-		case isCluster(x.text, 'F') && strings.HasSuffix(x.text, "F") && i+2 < len(words):
-			w.shellString(words[i+2], "tar hands this to a shell")
+		}
+	}
+	w.tarClusters(words)
+}
+
+// tarClusters judges I and F among the short options, with and without the dash of the first word.
+func (w *walker) tarClusters(words []word) {
+	for i, x := range words[1:] {
+		old := i == 0 && x.text != "" && x.text[0] != '-'
+		if !old && (len(x.text) < 2 || x.text[0] != '-' || x.text[1] == '-') {
+			continue
+		}
+		taken := i + 2
+		for at, letter := range strings.TrimPrefix(x.text, "-") {
+			if !strings.ContainsRune("bCFfgHIKLNTVX", letter) {
+				continue
+			}
+			rest := strings.TrimPrefix(x.text, "-")[at+1:]
+			v := word{text: rest, masked: rest, src: x.src, traits: x.traits}
+			if old || rest == "" {
+				if taken >= len(words) {
+					break
+				}
+				v = words[taken]
+				taken++
+			}
+			switch letter {
+			case 'I':
+				w.shellOrNamed(v, "tar packs with a program")
+			case 'F':
+				w.shellString(v, "tar hands this to a shell")
+			}
+			if !old {
+				break
+			}
 		}
 	}
 }
@@ -293,9 +283,9 @@ func (w *walker) rsync(words []word) {
 	for i, x := range words[1:] {
 		name, v, has := given(words, i+1)
 		switch {
-		case name == "--rsync-path":
+		case longOf(name, "--rsync-path", 5):
 			w.raiseOpaque(phrase(words), "a line for a shell on another machine")
-		case name == "--rsh" || isCluster(x.text, 'e') && strings.HasSuffix(x.text, "e") && !has:
+		case longOf(name, "--rsh", 4) || isCluster(x.text, 'e') && strings.HasSuffix(x.text, "e") && !has:
 			w.named(v, "rsync connects with a program")
 		case isCluster(x.text, 'e') && strings.IndexByte(x.text, 'e') < len(x.text)-1:
 			v.text = x.text[strings.IndexByte(x.text, 'e')+1:]
@@ -304,51 +294,13 @@ func (w *walker) rsync(words []word) {
 	}
 }
 
-func (w *walker) npm(words []word) {
-	for i, x := range words[1:] {
-		name, v, _ := given(words, i+1)
-		switch {
-		case name == "--script-shell" || name == "--node-options" || name == "--shell" || name == "--git":
-			w.raiseOpaque(phrase(words), "npm hands its scripts to something else")
-			return
-		case longOf(name, "--call", 4), name == "-c" && x.static():
-			w.shellString(v, "npm hands a string to a shell")
-			return
-		case x.text == "explore":
-			w.raiseOpaque(phrase(words), "npm hands its words to a shell")
-			return
-		case x.text == "exec" || x.text == "x" || x.text == "dlx" || x.text == "node":
-			w.innerShells(words)
-			if x.text == "node" && i == 0 {
-				return
-			}
-			w.npxRest(words[i+1:])
-			return
-		case x.text == "--" || npmScripts[x.text]:
-			return
-		}
+// makeProgram judges the value of a variable that recipes run: deny and ask look at it, and signs of the shell make it a line.
+func (w *walker) makeProgram(value word) {
+	if value.dynamic() || strings.ContainsAny(value.text, ";|&<>`$()\n") {
+		w.shellString(value, "recipes hand this to a shell")
+		return
 	}
-}
-
-// npmScripts are subcommands after which words belong to a script or name packages.
-var npmScripts = set("run run-script test t start stop restart install i ci add remove uninstall publish view pack ls audit outdated update version init create")
-
-func (w *walker) npx(words []word) {
-	w.innerShells(words)
-	w.npxRest(words)
-}
-
-// npxRest judges the words after npx or npm exec.
-func (w *walker) npxRest(words []word) {
-	for i, x := range words[1:] {
-		name, v, _ := given(words, i+1)
-		switch {
-		case name == "-c" || longOf(name, "--call", 4):
-			w.shellString(v, "a string for a shell")
-			return
-		case !strings.HasPrefix(x.text, "-") || x.text == "--":
-			w.afterVerb(words[i+1:])
-			return
-		}
+	if fields := strings.Fields(value.text); len(fields) > 0 {
+		w.part(SimpleCommand{Words: fields, Seen: true})
 	}
 }

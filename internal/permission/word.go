@@ -187,6 +187,9 @@ func unquotedSplits(use wordUse, quoted bool) trait {
 func (w *walker) substitution(p *syntax.CmdSubst) {
 	src := w.text(p)
 	w.raise(HumanRequired, src, "a command substitution")
+	if textMakers.MatchString(src) {
+		w.smuggled.source = src
+	}
 	if p.TempFile || p.ReplyVar || p.Backquotes && strings.Contains(src, `\`) {
 		w.out.Opaque = true // bash versions and the parser differ on these
 	}
@@ -223,6 +226,7 @@ func (w *walker) param(p *syntax.ParamExp) {
 	if p.NestedParam != nil || p.Flags != nil || p.Width || p.IsSet || len(p.Modifiers) > 0 {
 		w.raiseOpaque(src, "a form that bash does not know")
 	}
+	w.reshaped(p, src)
 	if p.Index != nil {
 		w.evaluates = "an array index"
 		w.arith(p.Index)

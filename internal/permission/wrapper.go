@@ -27,28 +27,46 @@ var wrapperSpecs = map[string]wrapper{
 	"chroot":  {grammar: grammar{flags: "-", long: set("--userspec --groups")}, operands: 1},
 	"strace ltrace": {grammar: grammar{valued: "aeEoOpPsSuUbIX", flags: "cCdfFhiknqrtTvVxyzwDZ",
 		long: set("--trace --output --attach --env --user")}},
-	"valgrind":             {grammar: grammar{flags: "dhqv"}},
-	"unbuffer":             {grammar: grammar{flags: "p"}, transparent: true},
-	"fakeroot":             {grammar: grammar{valued: "lsib", flags: "uvh", long: set("--lib --faked")}},
-	"caffeinate":           {grammar: grammar{valued: "tw", flags: "disum"}, transparent: true},
-	"chronic":              {grammar: grammar{flags: "ve"}, transparent: true},
-	"rlwrap":               {grammar: grammar{valued: "bCDfHjlMoOpPqsSwXZ", flags: "acdehimnNrtuvwz"}},
-	"xvfb-run":             {grammar: grammar{valued: "efnpsw", flags: "adhl", long: set("--server-num --server-args --error-file --auth-file")}},
-	"dbus-run-session":     {grammar: grammar{flags: "-", long: set("--config-file --dbus-daemon")}},
-	"softlimit setuidgid":  {grammar: grammar{flags: "-"}, operands: 1},
-	"proxychains torsocks": {grammar: grammar{valued: "f", flags: "q"}},
-	"linux32 linux64 i386": {grammar: grammar{flags: "vRFZLXBI3S"}},
-	"catchsegv":            {grammar: grammar{flags: "-"}},
-	"toybox":               {grammar: grammar{flags: "-"}},
-	"busybox":              {grammar: grammar{flags: "-"}},
-	"eatmydata":            {grammar: grammar{flags: "-"}, transparent: true},
+	"valgrind":               {grammar: grammar{flags: "dhqv"}},
+	"unbuffer":               {grammar: grammar{flags: "p"}, transparent: true},
+	"fakeroot":               {grammar: grammar{valued: "lsib", flags: "uvh", long: set("--lib --faked")}},
+	"caffeinate":             {grammar: grammar{valued: "tw", flags: "disum"}, transparent: true},
+	"chronic":                {grammar: grammar{flags: "ve"}, transparent: true},
+	"rlwrap":                 {grammar: grammar{valued: "bCDfHjlMoOpPqsSwXZ", flags: "acdehimnNrtuvwz"}},
+	"xvfb-run":               {grammar: grammar{valued: "efnpsw", flags: "adhl", long: set("--server-num --server-args --error-file --auth-file")}},
+	"dbus-run-session":       {grammar: grammar{flags: "-", long: set("--config-file --dbus-daemon")}},
+	"softlimit setuidgid":    {grammar: grammar{flags: "-"}, operands: 1},
+	"proxychains torsocks":   {grammar: grammar{valued: "f", flags: "q"}},
+	"linux32 linux64 i386":   {grammar: grammar{flags: "vRFZLXBI3S"}},
+	"catchsegv":              {grammar: grammar{flags: "-"}},
+	"choom":                  {grammar: grammar{valued: "np", flags: "hV", long: set("--adjust --pid")}},
+	"prlimit":                {grammar: grammar{valued: "po", flags: "hVcdefilmnqrstuvxy", long: set("--pid --output")}},
+	"uclampset":              {grammar: grammar{valued: "mMp", flags: "asRvhV", long: set("--pid")}},
+	"ssh-agent":              {grammar: grammar{valued: "aEOPt", flags: "cDdks"}},
+	"numactl":                {grammar: grammar{valued: "iNCmpPwM", flags: "aslbH", long: set("--interleave --cpunodebind --physcpubind --membind --preferred")}},
+	"cpulimit":               {grammar: grammar{valued: "lcpe", flags: "vzim", long: set("--limit --exe --pid")}},
+	"systemd-inhibit":        {grammar: grammar{flags: "-", long: set("--what --who --why --mode")}},
+	"systemd-cat":            {grammar: grammar{valued: "tp", flags: "-", long: set("--identifier --priority")}},
+	"faketime":               {grammar: grammar{flags: "m", long: set("--exclude-monotonic")}, operands: 1},
+	"gosu su-exec":           {grammar: grammar{flags: "-"}, operands: 1},
+	"tini dumb-init":         {grammar: grammar{valued: "per", flags: "svgwlch", long: set("--rewrite")}},
+	"tsocks trickle sshpass": {grammar: grammar{valued: "dfpPuwLt", flags: "seh"}},
+	"gtimeout":               {grammar: grammar{valued: "ks", flags: "vfp", long: set("--kill-after --signal")}, operands: 1, transparent: true},
+	"gnice":                  {grammar: grammar{valued: "n", flags: "-", long: set("--adjustment")}, transparent: true, numeric: true},
+	"gnohup":                 {grammar: grammar{flags: "-"}, transparent: true},
+	"gstdbuf":                {grammar: grammar{valued: "ioe", flags: "-", long: set("--input --output --error")}, transparent: true},
+	"ld.so":                  {grammar: grammar{flags: "-", long: set("--library-path --glibc-hwcaps-prepend --glibc-hwcaps-mask --inhibit-rpath --audit --preload --argv0")}},
+	"toybox":                 {grammar: grammar{flags: "-"}},
+	"busybox":                {grammar: grammar{flags: "-"}},
+	"eatmydata":              {grammar: grammar{flags: "-"}, transparent: true},
 }
 
 var wrapperJudges = map[string]judge{
-	"env":               (*walker).env,
+	"env genv":          (*walker).env,
+	"run-parts":         opaque("runs every program of a folder"),
 	"sudo":              (*walker).sudo,
 	"command":           (*walker).commandBuiltin,
-	"xargs":             (*walker).xargs,
+	"xargs gxargs":      (*walker).xargs,
 	"find gfind":        (*walker).find,
 	"fd fdfind":         (*walker).fd,
 	"flock":             (*walker).flock,
@@ -184,6 +202,7 @@ func (w *walker) xargs(words []word) {
 			}
 		}
 	}
+	w.smuggled.reads = true
 	inner := append([]word(nil), words[first:]...)
 	for i := range inner {
 		if replace != "" && strings.Contains(inner[i].text, replace) {
@@ -228,12 +247,17 @@ func (w *walker) find(words []word) {
 func (w *walker) fd(words []word) {
 	for i := 1; i < len(words); i++ {
 		name, value, has := strings.Cut(words[i].text, "=")
-		switch name {
-		case "-x", "--exec", "-X", "--exec-batch":
+		inner := words[i+1:]
+		switch at := strings.IndexAny(name, "xX"); {
+		case name == "--exec" || name == "--exec-batch":
+		case at > 0 && (isCluster(name, 'x') || isCluster(name, 'X')) && !strings.ContainsAny(name[:at], "dtegESocjC"):
+			if rest := words[i].text[at+1:]; rest != "" {
+				inner = append([]word{literal(rest)}, inner...)
+			}
+			has = false
 		default:
 			continue
 		}
-		inner := words[i+1:]
 		if has {
 			inner = append([]word{literal(value)}, inner...)
 		}

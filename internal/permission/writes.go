@@ -2,10 +2,12 @@ package permission
 
 import (
 	"encoding/json"
+	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // extraWrites are the additional_write_dirs of a bash call that no root holds. What cannot be read is passed on as it stands: it
@@ -60,6 +62,9 @@ func (s *subject) folders(places []string) []string {
 // guarded says why a place is never opened for writing; empty when it may be. The system's own places are closed to boxes and to later calls; a
 // file tool may be let write one of them, once.
 func (s *subject) guarded(p string, system bool) string {
+	if strings.ContainsFunc(p, unreadable) {
+		return fmt.Sprintf("%q is never opened for writing: its name holds a character that no card can show", p)
+	}
 	if path.Clean(p) == "/" {
 		return "the root of the file system is never opened for writing"
 	}
@@ -72,6 +77,11 @@ func (s *subject) guarded(p string, system bool) string {
 		return p + " is never opened for writing: it belongs to the system"
 	}
 	return ""
+}
+
+// unreadable characters end a line, or change how the text around them is shown.
+func unreadable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 // systemFolders hold programs and devices; the box never opens them for writing either.

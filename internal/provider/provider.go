@@ -66,6 +66,15 @@ func (u Usage) Add(o Usage) Usage {
 	return Usage{u.Input + o.Input, u.Output + o.Output, u.CacheRead + o.CacheRead, u.CacheCreation + o.CacheCreation}
 }
 
+// Plausible keeps what a server reported within what one call can use: a negative number would give a budget back, and sums must not turn over.
+func (u Usage) Plausible() Usage {
+	const most = 1 << 40
+	for _, n := range []*int64{&u.Input, &u.Output, &u.CacheRead, &u.CacheCreation} {
+		*n = min(max(*n, 0), most)
+	}
+	return u
+}
+
 // Total is the number of tokens that a token budget counts.
 func (u Usage) Total() int64 { return u.Input + u.Output }
 

@@ -24,15 +24,16 @@ const (
 type lease struct {
 	calls   map[string]provider.ToolCall // of the current message
 	seen    map[[32]byte]bool
-	done    int   // completed todos
-	idle    int   // tool rounds in a row without progress, the current one included
-	renewed int64 // seq of the entry that renewed it last
+	done    map[string]bool // todos that were completed at some time; one that is opened and completed again is no progress
+	idle    int             // tool rounds in a row without progress, the current one included
+	renewed int64           // seq of the entry that renewed it last
 }
 
 func (l *lease) apply(e session.Entry) {
 	switch {
 	case e.Kind == session.KindUser && !strings.HasPrefix(e.Name, goal.KeyPrefix) && e.Name != "":
-		l.renew(e.Seq) // a person's word
+		l.done = nil // a person's word
+		l.renew(e.Seq)
 	case e.Kind == session.KindAssistant && e.Message != nil && len(e.Message.ToolCalls) > 0:
 		l.round(e.Message.ToolCalls)
 	case e.Kind == session.KindNote && e.Name == evidence.NoteTodos:
@@ -75,11 +76,17 @@ func (l *lease) todos(e session.Entry) {
 	if err != nil {
 		return
 	}
-	done := len(list) - len(evidence.Open(list))
-	if done > l.done {
+	for _, t := range list {
+		text := strings.Join(strings.Fields(t.Content), " ")
+		if t.Status != evidence.Completed || l.done[text] {
+			continue
+		}
+		if l.done == nil {
+			l.done = map[string]bool{}
+		}
+		l.done[text] = true
 		l.renew(e.Seq)
 	}
-	l.done = done
 }
 
 func (l *lease) renew(seq int64) { l.idle, l.renewed = 0, seq }

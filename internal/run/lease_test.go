@@ -66,3 +66,15 @@ func TestNewWorkRenewsTheLease(t *testing.T) {
 		t.Error("a note although there was progress")
 	}
 }
+
+func TestATodoThatIsCompletedAgainAndAgainIsNoProgress(t *testing.T) {
+	var turns []modeld.Turn
+	for i := range 20 {
+		turns = append(turns, modeld.Turn{Text: "go", Calls: []modeld.Call{listOf([]string{"in_progress", "completed"}[i%2])}})
+	}
+	d := newDesk(t, plays(append(turns, modeld.Turn{Text: "done"})...))
+	d.drive(agent.StopDone, d.steps("run"))
+	if got := d.told("Stop and reassess"); got != 1 {
+		t.Errorf("%d notes, want 1", got)
+	}
+}
