@@ -219,3 +219,10 @@ func (p *inPieces) Read(b []byte) (int, error) {
 	p.rest = p.rest[n:]
 	return n, nil
 }
+
+func TestACardSaysWhichAnswersThereAre(t *testing.T) {
+	want := "Answer with y, s, s2, p, p2, u, u2, n. n TEXT says no and tells the model why. Ctrl-C leaves it open."
+	if got := cardOf(action(), toFiles).ways(); got != want {
+		t.Errorf("%s", got)
+	}
+}
