@@ -144,7 +144,7 @@ func (t *Terminal) Print(text string) {
 // Observe implements Screen.
 func (t *Terminal) Observe(o agent.Observation) {
 	if o.Kind != "text" {
-		if s := Shown(o); s != "" {
+		if s := Shown(o); s != "" || o.Kind == "turn" {
 			t.Print(s)
 		}
 		return

@@ -226,3 +226,16 @@ func TestACardSaysWhichAnswersThereAre(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// What two turns say does not run into one line, with no call between them.
+func TestATurnBeginsItsOwnLine(t *testing.T) {
+	var out strings.Builder
+	p := NewPlain(strings.NewReader(""), &out, nil)
+	defer p.Close()
+	for _, o := range []agent.Observation{{Kind: "turn"}, {Kind: "text", Text: "First."}, {Kind: "turn"}, {Kind: "text", Text: "Second."}} {
+		p.Observe(o)
+	}
+	if out.String() != "First.\nSecond." {
+		t.Errorf("%q", out.String())
+	}
+}
