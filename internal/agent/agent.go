@@ -77,7 +77,7 @@ const (
 
 // Observation is one live happening, for surfaces; nothing depends on it.
 type Observation struct {
-	Kind   string // text, call, output, result, decision, note
+	Kind   string // turn (the model is asked), text, call, output, result, decision, note
 	CallID string
 	Tool   string
 	Text   string

@@ -45,6 +45,7 @@ func (l *Loop) turn(ctx context.Context) (Stop, error) {
 			return StopBudget, nil
 		}
 	}
+	l.observe(Observation{Kind: "turn"})
 	r := l.ask(ctx)
 	l.out.Steps++
 	l.out.Usage = l.out.Usage.Add(r.usage)

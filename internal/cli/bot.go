@@ -60,6 +60,7 @@ func (a *app) serve(ctx context.Context, h *house) error {
 	defer release()
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	h.greet(a.out)
 	g, running := errgroup.WithContext(running)
 	g.Go(func() error { return h.flow.Run(running) })
 	g.Go(func() error { return h.webhooks(running) })

@@ -85,12 +85,22 @@ func (a *app) chat(ctx context.Context, f chatFlags, first string) error {
 		return err
 	}
 	defer closeScreen()
+	was := "" // the session to go back to
 	for {
-		next, err := a.talk(ctx, f, b, screen, first)
+		log, err := a.openTalk(b.dir, f.runFlags)
+		if err != nil && was != "" {
+			screen.Print(fmt.Sprintf("%v\nThis session goes on.\n", err))
+			f.resume, was = was, ""
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		next, err := a.talk(ctx, f, b, screen, log, first)
 		if err != nil || next == (tui.Next{}) {
 			return err
 		}
-		first, f.last, f.resume, f.plan = "", false, next.Resume, false
+		first, f.last, f.resume, f.plan, was = "", false, next.Resume, false, log.ID()
 	}
 }
 
@@ -135,15 +145,17 @@ func (a *app) openScreen(stops <-chan struct{}) (tui.Screen, func(), error) {
 	return p, p.Close, nil
 }
 
-// talk is one session.
-func (a *app) talk(ctx context.Context, f chatFlags, b *chatBench, screen tui.Screen, first string) (tui.Next, error) {
-	log, err := a.openSession(b.dir, f.runFlags)
+// openTalk opens the session that the flags name.
+func (a *app) openTalk(dir string, f runFlags) (*session.File, error) {
+	log, err := a.openSession(dir, f)
 	if errors.Is(err, session.ErrFenced) {
-		return tui.Next{}, errors.New("this session is open in another terminal: leave it there first, or begin a new one without --continue")
+		return nil, errors.New("this session is open in another terminal: leave it there first, or begin a new one without --continue")
 	}
-	if err != nil {
-		return tui.Next{}, err
-	}
+	return log, err
+}
+
+// talk is one session; it closes the log.
+func (a *app) talk(ctx context.Context, f chatFlags, b *chatBench, screen tui.Screen, log *session.File, first string) (tui.Next, error) {
 	defer log.Close()
 	mode := ""
 	if f.plan {

@@ -27,7 +27,7 @@ func (t *terminal) observe(o agent.Observation) {
 		t.inText = true
 		return
 	}
-	if s := tui.Shown(o); s != "" {
+	if s := tui.Shown(o); s != "" || o.Kind == "turn" {
 		t.breakLine()
 		fmt.Fprint(t.errs, s)
 	}

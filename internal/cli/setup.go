@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +47,7 @@ func (a *app) setupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.writeNew(configFile, exampleConfig, 0o644); err != nil {
+			if err := a.writeNew(configFile, exampleFor(filepath.Dir(configFile)), 0o644); err != nil {
 				return err
 			}
 			if err := a.writeNew(envFile, []byte(exampleEnv), 0o600); err != nil {
@@ -55,6 +57,15 @@ func (a *app) setupCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// exampleFor keeps the host's state in home too, where that is not the usual place.
+func exampleFor(home string) []byte {
+	if home == config.ExpandHome("~/.reasonix") {
+		return exampleConfig
+	}
+	bot := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(filepath.Join(home, "bot"))
+	return bytes.ReplaceAll(exampleConfig, []byte("~/.reasonix/bot"), []byte(bot))
 }
 
 // writeNew creates a file that does not exist; an existing one keeps its content, and the file for keys its secrecy.

@@ -181,3 +181,13 @@ func TestALongListIsCutAndCounted(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestACommandThatCouldNotRunHasNoExitCode(t *testing.T) {
+	f := Collect([]session.Entry{
+		{Kind: session.KindUser, Message: &provider.Message{Role: provider.RoleUser, Content: "fix it"}},
+		ran(session.Fact{Tool: "bash", OK: false, Command: "touch a"}),
+	})
+	if got, want := strings.Join(f.Lines(), "\n"), "failed command: touch a (it ended without an exit code)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -18,7 +18,11 @@ func (f Facts) Lines() []string {
 		if f.passedLater(c.Line) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("failed command: %s (exit code %d)", short(c.Line), c.ExitCode))
+		how := fmt.Sprintf("exit code %d", c.ExitCode)
+		if c.ExitCode == 0 {
+			how = "it ended without an exit code" // the tool failed: it could not be run, or did not end
+		}
+		out = append(out, fmt.Sprintf("failed command: %s (%s)", short(c.Line), how))
 	}
 	for _, c := range f.Claims {
 		out = append(out, short("unverified: "+c.Step+": "+c.Weakest()))

@@ -63,6 +63,10 @@ func (t *Talk) put(ctx context.Context, c card) (picked, error) {
 			return picked{}, err
 		}
 		if strings.HasPrefix(strings.TrimSpace(line), "/") && len(c.choices) > 0 {
+			if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); slices.Contains(idle, word) {
+				t.say("%s has to wait until this is answered. %s", word, c.ways())
+				continue
+			}
 			if err := t.aside(ctx, line); err != nil {
 				return picked{}, err
 			}
@@ -73,7 +77,7 @@ func (t *Talk) put(ctx context.Context, c card) (picked, error) {
 		if err == nil {
 			return got, nil
 		}
-		t.say("%v", err)
+		t.say("%v. %s", err, c.ways())
 	}
 }
 
@@ -113,7 +117,11 @@ func (t *Talk) raise(ctx context.Context, limit string) (again bool, err error) 
 	}}
 	got, err := t.put(ctx, c)
 	if errors.Is(err, ErrInterrupted) {
+		t.say("Nothing was decided. /continue asks again; anything else begins a new request.")
 		return false, nil
+	}
+	if errors.Is(err, io.EOF) {
+		t.say("\nThe request stays stopped. `reasonix chat --continue` asks again.")
 	}
 	if err != nil || got.answer != "raise" {
 		return false, err

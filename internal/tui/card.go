@@ -157,6 +157,26 @@ func (c card) again() string {
 	return fmt.Sprintf("? %s [%s]\n", chat.Visible(c.title), strings.Join(keys, "/"))
 }
 
+// ways are the answers that there are.
+func (c card) ways() string {
+	if c.free {
+		return "Ctrl-C leaves it open."
+	}
+	var keys []string
+	tell := ""
+	for _, ch := range c.choices {
+		key := ch.key
+		for i := range ch.rules[min(1, len(ch.rules)):] {
+			key += fmt.Sprintf(", %s%d", ch.key, i+2)
+		}
+		keys = append(keys, key)
+		if ch.text == textMay {
+			tell = fmt.Sprintf(" %s TEXT says no and tells the model why.", ch.key)
+		}
+	}
+	return "Answer with " + strings.Join(keys, ", ") + "." + tell + " Ctrl-C leaves it open."
+}
+
 // picked is a choice with what was said beside it.
 type picked struct {
 	choice
@@ -198,7 +218,7 @@ func (c card) pick(line string) (picked, error) {
 	if c.free {
 		return picked{}, errors.New("an answer is needed")
 	}
-	return picked{}, errors.New("type one of the letters in brackets")
+	return picked{}, errors.New("that is no answer, so nothing was decided")
 }
 
 // matches tells whether the word is this choice's key, and which of its rules a number behind it picks.

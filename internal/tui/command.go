@@ -27,7 +27,11 @@ const help = `  /status                 posture, mode, contract, permission, san
   /new                    begin a new session; this one is kept
   /resume ID              go on with another session of this folder
   /quit                   leave (Ctrl-D too). A question stays open: reasonix chat --continue asks it again
-Ctrl-C interrupts the model. What you type while it works is read at its next turn.`
+While the model works: what you type is read at its next turn; /status and /posture count at once; /stop or Ctrl-C interrupts it.
+At a question: a letter in brackets, or /help, /status, /posture, /budget, /permissions, /quit; Ctrl-C leaves it open.`
+
+// idle are the commands that would begin or end something; they wait for an open question.
+var idle = []string{"/plan", "/goal", "/normal", "/continue", "/new", "/clear", "/resume", "/stop"}
 
 // command takes a slash command while nothing runs.
 func (t *Talk) command(ctx context.Context, line string) error {
@@ -40,6 +44,7 @@ func (t *Talk) command(ctx context.Context, line string) error {
 		return t.pursue(ctx, rest)
 	case "/normal":
 		t.mode = run.ModeRun
+		t.say("What you ask for now is an ordinary request.")
 		return t.dropGoal(ctx)
 	case "/continue":
 		if !t.state.unfinished() {
@@ -59,6 +64,9 @@ func (t *Talk) command(ctx context.Context, line string) error {
 		return nil
 	case "/quit", "/exit":
 		t.left = true
+		return nil
+	case "/stop":
+		t.say("Nothing is running. /quit leaves.")
 		return nil
 	}
 	return t.aside(ctx, line)

@@ -117,7 +117,7 @@ func (p *Plain) Print(text string) {
 // Observe implements Screen.
 func (p *Plain) Observe(o agent.Observation) {
 	if o.Kind != "text" {
-		if s := Shown(o); s != "" {
+		if s := Shown(o); s != "" || o.Kind == "turn" {
 			p.Print(s)
 		}
 		return

@@ -357,6 +357,10 @@ func (t *Talk) limits(mode string) budget.Limits {
 func (t *Talk) end(ctx context.Context, out run.Outcome) error {
 	switch out.Stop {
 	case agent.StopInterrupted:
+		if len(t.said) > 0 && ctx.Err() == nil && !t.left {
+			t.say("Interrupted. It goes on with what you typed; Ctrl-C again stops it.")
+			return nil
+		}
 		t.say("Interrupted. /continue goes on; anything else begins a new request.")
 	case agent.StopBlocked:
 		t.say("The goal is blocked: %s\nType what it needs, and it goes on; /goal clear gives it up.", out.Text)

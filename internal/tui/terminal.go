@@ -1,9 +1,7 @@
 package tui
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -67,6 +65,7 @@ func (t *Terminal) Close() {
 	t.mu.Lock()
 	rest := t.flow.flush()
 	t.mu.Unlock()
+	t.term.SetPrompt("") // none stays behind on the shell's line
 	t.write(rest + "\r")
 	_ = term.Restore(int(t.in.Fd()), t.old)
 }
@@ -78,46 +77,22 @@ func (t *Terminal) interrupt() {
 	}
 }
 
-// keys hides Ctrl-C from the line editor, which would take it for the end.
-type keys struct {
-	in   io.Reader
-	stop func()
-}
-
-const ctrlC = 0x03
-
-func (k *keys) Read(p []byte) (int, error) {
-	for {
-		n, err := k.in.Read(p)
-		if c := bytes.Count(p[:n], []byte{ctrlC}); c > 0 {
-			k.stop()
-			n = copy(p, bytes.ReplaceAll(p[:n], []byte{ctrlC}, nil))
-		}
-		if n > 0 || err != nil {
-			return n, err
-		}
-	}
-}
-
 // read gives lines on as they come; lines of one paste, and lines that end with a backslash, are one message.
 func (t *Terminal) read() {
 	defer close(t.lines)
 	var b strings.Builder
 	for {
 		line, err := t.term.ReadLine()
-		part, more := strings.CutSuffix(line, `\`)
-		switch {
-		case errors.Is(err, term.ErrPasteIndicator):
-			b.WriteString(line + "\n")
-			continue
-		case err != nil:
+		if err != nil {
 			t.err = err
 			return
-		case more:
-			b.WriteString(part + "\n")
+		}
+		part, more := strings.CutSuffix(line, `\`)
+		b.WriteString(strings.ReplaceAll(part, pastedBreak, "\n"))
+		if more {
+			b.WriteByte('\n')
 			continue
 		}
-		b.WriteString(line)
 		t.lines <- b.String()
 		b.Reset()
 	}
@@ -169,7 +144,7 @@ func (t *Terminal) Print(text string) {
 // Observe implements Screen.
 func (t *Terminal) Observe(o agent.Observation) {
 	if o.Kind != "text" {
-		if s := Shown(o); s != "" {
+		if s := Shown(o); s != "" || o.Kind == "turn" {
 			t.Print(s)
 		}
 		return

@@ -189,3 +189,53 @@ func TestLinesAreReadWholeAndLongOnesAreDropped(t *testing.T) {
 		t.Errorf("at the end: %v", err)
 	}
 }
+
+// However the bytes arrive, a paste is one text, wherever in the line it begins, and Ctrl-C is no key.
+func TestAPasteIsOneText(t *testing.T) {
+	typed := "look: \x1b[200~one\r\ntwo\n\x1b[31mthree\x03\tx\x1b[201~ y\x03\x1b[A\r"
+	for size := 1; size <= len(typed); size++ {
+		stops := 0
+		k := &keys{in: &inPieces{rest: typed, size: size}, stop: func() { stops++ }}
+		got, err := io.ReadAll(k)
+		if want := "look: \x1b[200~one␤two␤[31mthree\tx\x1b[201~ y\x1b[A\r"; string(got) != want || err != nil {
+			t.Fatalf("in pieces of %d: %q, %v", size, got, err)
+		}
+		if stops != 1 {
+			t.Fatalf("in pieces of %d: %d stops", size, stops)
+		}
+	}
+}
+
+type inPieces struct {
+	rest string
+	size int
+}
+
+func (p *inPieces) Read(b []byte) (int, error) {
+	if p.rest == "" {
+		return 0, io.EOF
+	}
+	n := copy(b, p.rest[:min(p.size, len(p.rest))])
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+func TestACardSaysWhichAnswersThereAre(t *testing.T) {
+	want := "Answer with y, s, s2, p, p2, u, u2, n. n TEXT says no and tells the model why. Ctrl-C leaves it open."
+	if got := cardOf(action(), toFiles).ways(); got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+// What two turns say does not run into one line, with no call between them.
+func TestATurnBeginsItsOwnLine(t *testing.T) {
+	var out strings.Builder
+	p := NewPlain(strings.NewReader(""), &out, nil)
+	defer p.Close()
+	for _, o := range []agent.Observation{{Kind: "turn"}, {Kind: "text", Text: "First."}, {Kind: "turn"}, {Kind: "text", Text: "Second."}} {
+		p.Observe(o)
+	}
+	if out.String() != "First.\nSecond." {
+		t.Errorf("%q", out.String())
+	}
+}
