@@ -25,7 +25,7 @@ func TestNoReportOfUsageOpensALimitAgain(t *testing.T) {
 	}
 	l := Limits{Tokens: 1, Steps: 1, Cost: 1, Time: 1}
 	for range 200 {
-		l = Raise(l, Spent{l.Tokens, l.Cost, l.Steps, l.Time})
+		l = Raise(l, Spent(l))
 		if l.Tokens <= 0 || l.Steps <= 0 || l.Cost <= 0 || l.Time <= 0 {
 			t.Fatalf("a raise turned over: %+v", l)
 		}

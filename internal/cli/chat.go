@@ -208,6 +208,9 @@ func (a *app) openChatBench(ctx context.Context, f chatFlags) (*chatBench, error
 	for _, w := range cfg.Warnings {
 		fmt.Fprintln(a.errs, "reasonix:", w)
 	}
+	for _, l := range a.loosened(filepath.Join(dir, "reasonix.toml")) {
+		fmt.Fprintln(a.errs, "reasonix: this folder's own reasonix.toml", l)
+	}
 	if b.model, err = a.openModel(cfg, env, f.model); err != nil {
 		return nil, err
 	}

@@ -102,10 +102,11 @@ func (a *app) main(ctx context.Context, args []string) int {
 }
 
 func (a *app) root() *cobra.Command {
+	var f chatFlags
 	root := &cobra.Command{
 		Use:           "reasonix",
 		Short:         "A host for unattended coding work",
-		Long:          "reasonix runs coding work that people ask for where they are: a chat, a comment, a schedule, a page — or this terminal.\n\nWithout a subcommand, at a terminal, it begins `reasonix chat` in this folder.",
+		Long:          "reasonix runs coding work that people ask for where they are: a chat, a comment, a schedule, a page — or this terminal.\n\nWithout a subcommand, at a terminal, it begins `reasonix chat` in this folder, with the flags below.",
 		Version:       a.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -116,12 +117,13 @@ func (a *app) root() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			if in, ok := a.in.(*os.File); ok && tui.IsTerminal(in, os.Stdout, a.getenv) {
-				return a.chat(c.Context(), chatFlags{runFlags: runFlags{dir: "."}}, "")
+			if in, ok := a.in.(*os.File); c.Flags().NFlag() > 0 || ok && tui.IsTerminal(in, os.Stdout, a.getenv) {
+				return a.chat(c.Context(), f, "")
 			}
 			return c.Help()
 		},
 	}
+	f.addTo(root)
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "configuration file (default: ~/.reasonix/config.toml)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(a.chatCommand(), a.runCommand(), a.setupCommand(), a.doctorCommand(), a.botCommand(), a.permissionCommand(), a.demoCommand(), exitCodesTopic())

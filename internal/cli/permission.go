@@ -176,6 +176,9 @@ func (a *app) permissionList() *cobra.Command {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", l.name, r.Text, r.Source)
 				}
 			}
+			for _, d := range cfg.Sandbox.AllowWrite {
+				fmt.Fprintf(w, "write\t%s\t[sandbox].allow_write\n", d)
+			}
 			fmt.Fprintf(w, "fallback\t%s\tfor writers that no rule matches\n", cfg.Permissions.Mode)
 			if err := w.Flush(); err != nil {
 				return err
