@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-STORY   := ./internal/flow/... ./internal/agent/... ./internal/run/... ./internal/session/... ./internal/store/... ./internal/approval/... ./internal/task/...
+STORY   := ./internal/flow/... ./internal/agent/... ./internal/run/... ./internal/session/... ./internal/store/... ./internal/approval/... ./internal/task/... ./internal/tui/...
 FUZZTIME ?= 60s
 export CGO_ENABLED ?= 0
 
