@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -50,6 +51,12 @@ func (s *Store) run(ctx context.Context, c gitCall) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, s.opt.Git, append(args, c.args...)...)
 	cmd.Dir = s.root // never a folder of a task
 	cmd.WaitDelay = 2 * time.Second
+	cmd.Cancel = func() error { // a git that is asked takes its lock files along
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			return cmd.Process.Kill()
+		}
+		return nil
+	}
 	cmd.Env = append(s.gitEnv(), c.env...)
 	secret, err := c.credentials(ctx, cmd)
 	if err != nil {

@@ -306,6 +306,7 @@ func (p *packer) file(name string, info fs.FileInfo) error {
 
 // trimSetups lets the least used results go until the cache fits.
 func (s *Store) trimSetups() error {
+	sweepFiles(filepath.Join(s.root, "setups"), ".new-", time.Now())
 	entries, err := os.ReadDir(filepath.Join(s.root, "setups"))
 	if err != nil {
 		return err

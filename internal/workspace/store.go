@@ -129,6 +129,9 @@ func (s *Store) prepare(ctx context.Context, r Request) (*Workspace, error) {
 	case err != nil:
 		return nil, err
 	}
+	if !fresh {
+		s.sweepHost(r.ID, time.Now())
+	}
 	w := s.workspace(m, r.Rules)
 	w.setupFiles = r.SetupFiles
 	if w.Fresh = fresh; fresh {
