@@ -169,7 +169,15 @@ func (w *Workspace) take(ctx context.Context, name, commit, ref string) error {
 	}
 	defer os.Remove(copied)
 	dir := w.store.hostGit(w.ID)
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
 	refs, err := w.store.unbundle(ctx, dir, copied)
+	if err == nil {
+		err = w.checkSizes(ctx, commit)
+	}
+	if err != nil && ctx.Err() == nil { // no reference leads to what was refused; it must not pile up
+		_, _ = w.store.git(ctx, dir, "gc", "--quiet", "--prune=now")
+	}
 	if err != nil {
 		return fmt.Errorf("read bundle: %w", err)
 	}

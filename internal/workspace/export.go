@@ -226,9 +226,19 @@ func (s *Store) unpackExport(ctx context.Context, m meta, snaps []Snapshot, t *t
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
+	if !s.has(ctx, dir, m.Base) {
+		return fmt.Errorf("%w: commit %s", ErrNoBase, m.Base)
+	}
+	if _, err := s.git(ctx, dir, "update-ref", "refs/base", m.Base); err != nil {
+		return err
+	}
+	w := s.workspace(m, Rules{})
 	for _, snap := range snaps {
 		if refs[snap.Ref] != snap.SHA || !s.has(ctx, dir, snap.SHA) {
 			return fmt.Errorf("%w: the bundle does not hold the snapshot of %s", ErrExport, snap.At.Format(time.DateTime))
+		}
+		if err := w.checkSizes(ctx, snap.SHA); err != nil {
+			return fmt.Errorf("%w: %w", ErrExport, err)
 		}
 		if _, err := s.git(ctx, dir, "update-ref", snap.Ref, snap.SHA); err != nil {
 			return err
@@ -237,9 +247,5 @@ func (s *Store) unpackExport(ctx context.Context, m meta, snaps []Snapshot, t *t
 			return err
 		}
 	}
-	if !s.has(ctx, dir, m.Base) {
-		return fmt.Errorf("%w: commit %s", ErrNoBase, m.Base)
-	}
-	_, err = s.git(ctx, dir, "update-ref", "refs/base", m.Base)
-	return err
+	return nil
 }

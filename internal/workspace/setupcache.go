@@ -260,6 +260,9 @@ func (p *packer) one(name string, d fs.DirEntry, err error) error {
 	if slices.Contains(cachedFolders, name) {
 		return nil
 	}
+	if p.left -= 1 << 10; p.left < 0 { // its head in the file, however empty it is
+		return errTooLarge
+	}
 	info, err := d.Info()
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 // headLimit bounds the list of references in front of a bundle's objects.
 const headLimit = 1 << 20
 
-// readLimit is how long the host reads one bundle: small files of deltas can stand for very much.
+// readLimit is how long the host reads one bundle of a task, and how long it judges it: small files of deltas can stand for very much.
 const readLimit = 10 * time.Minute
 
 var errBundle = errors.New("not a git bundle that is read")
@@ -22,8 +22,6 @@ var errBundle = errors.New("not a git bundle that is read")
 // unbundle takes the objects of a bundle into dir, with git's own checks of each, and returns its references; none of them is written.
 // A plain fetch would not do: before git 2.46 it checks nothing of what comes from a bundle.
 func (s *Store) unbundle(ctx context.Context, dir, file string) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, readLimit)
-	defer cancel()
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
