@@ -17,6 +17,9 @@ const headLimit = 1 << 20
 // readLimit is how long the host reads one bundle of a task, and how long it judges it: small files of deltas can stand for very much.
 const readLimit = 10 * time.Minute
 
+// streamLarge keeps index-pack from holding files as large as half a gigabyte in memory.
+var streamLarge = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.bigFileThreshold", "GIT_CONFIG_VALUE_0=32m"}
+
 var errBundle = errors.New("not a git bundle that is read")
 
 // unbundle takes the objects of a bundle into dir, with git's own checks of each, and returns its references; none of them is written.
@@ -32,7 +35,7 @@ func (s *Store) unbundle(ctx context.Context, dir, file string) (map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.run(ctx, gitCall{dir: dir, args: []string{"index-pack", "--stdin", "--fix-thin", "--strict"}, stdin: in}); err != nil {
+	if _, err := s.run(ctx, gitCall{dir: dir, args: []string{"index-pack", "--stdin", "--fix-thin", "--strict"}, stdin: in, env: streamLarge}); err != nil {
 		return nil, err
 	}
 	var tips strings.Builder

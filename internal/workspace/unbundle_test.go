@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,4 +117,19 @@ func TestObjectsOfAnImportAreChecked(t *testing.T) {
 	if _, err := o.away().store.Import(ctx, file, Request{URL: o.upstream}); !errors.Is(err, ErrExport) {
 		t.Errorf("%v", err)
 	}
+}
+
+// A large file of a task costs the host no memory of its size.
+func TestLargeFilesAreTakenInPieces(t *testing.T) {
+	o := newOffice(t)
+	program := filepath.Join(t.TempDir(), "git")
+	write(t, program, "#!/bin/sh\ncase \" $* \" in *' index-pack '*) ulimit -v 160000;; esac\nexec git \"$@\"\n")
+	if err := os.Chmod(program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.opt.Git = program
+	o.open()
+	w := o.prepare("t1")
+	o.task(w, "head -c 180000000 /dev/zero > big")
+	o.snapshot(w)
 }
