@@ -25,7 +25,7 @@ var ErrNoBox = errors.New("the workspace cannot be read without a sandbox")
 // checked by the host.
 const pack = `set -eu
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
-odd=$(find . \( -path '*/.git/*' -o -name '.git*' \) \( -xtype p -o -xtype c \) -print 2>/dev/null | head -n 1) || true
+odd=$(find . \( -path '*/.git/*' -o -name '.git*' \) ! -path '*/.git/refs/*' \( -xtype p -o -xtype c \) -print 2>/dev/null | head -n 1) || true
 if [ -n "$odd" ]; then echo "$odd is no file: git would wait for it"; exit 1; fi
 index=$(git rev-parse --git-path index)
 objects=$(realpath "$(git rev-parse --git-path objects)")
