@@ -85,6 +85,7 @@ func (k keeper) collect(ctx context.Context, dry bool) ([]workspace.Info, error)
 		return nil, err
 	}
 	var gone []workspace.Info
+	var failed error // one that cannot be removed holds up no other
 	for _, i := range k.keep.Expired(all, plain(uses), time.Now()) {
 		if !dry {
 			if uses, err = k.uses(ctx); err != nil {
@@ -94,12 +95,13 @@ func (k keeper) collect(ctx context.Context, dry bool) ([]workspace.Info, error)
 				continue
 			}
 			if err := k.spaces.Remove(ctx, i.ID); err != nil {
-				return gone, err
+				failed = errors.Join(failed, err)
+				continue
 			}
 		}
 		gone = append(gone, i)
 	}
-	return gone, nil
+	return gone, failed
 }
 
 func plain(uses map[string]use) map[string]workspace.Use {

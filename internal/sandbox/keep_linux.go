@@ -23,6 +23,8 @@ type kept struct {
 	Path    string      `json:"path"` // relative to Root
 	Island  bool        `json:"island,omitempty"`
 	Mode    fs.FileMode `json:"mode,omitempty"` // of an island
+	UID     int         `json:"uid,omitempty"`
+	GID     int         `json:"gid,omitempty"`
 	Dev     uint64      `json:"dev,omitempty"`
 	Ino     uint64      `json:"ino,omitempty"`
 	Entries []leaf      `json:"entries,omitempty"` // none: nothing is there
@@ -121,7 +123,7 @@ func (k *kept) identify() error {
 		return err
 	}
 	st := info.Sys().(*syscall.Stat_t)
-	k.Dev, k.Ino, k.Mode = uint64(st.Dev), st.Ino, info.Mode().Perm()
+	k.Dev, k.Ino, k.Mode, k.UID, k.GID = uint64(st.Dev), st.Ino, info.Mode().Perm(), int(st.Uid), int(st.Gid)
 	return nil
 }
 

@@ -274,6 +274,34 @@ func TestReducedBoxPutsBackWhateverWasDone(t *testing.T) {
 	}
 }
 
+// A repository that one command takes away and a later one brings back, with hooks of its own: nothing of it stays.
+func TestReducedBoxLetsNoRepositoryComeBackChanged(t *testing.T) {
+	const deep = `for i in $(seq 30); do mkdir $n && cd $n; done`
+	long := "n=" + strings.Repeat("n", 200) + "; "
+	for name, lines := range map[string][2]string{
+		"a copy":                {"cp -a .git copy && echo x > copy/hooks/post-checkout && echo '[x]' >> copy/config && rm -rf .git", "rm -rf .git && mv copy .git"},
+		"a name that is none":   {"mkdir $'\\xff' && echo x > .git/hooks/post-checkout && echo '[x]' >> .git/config && mv .git $'\\xff'/g", "rm -rf .git && mv $'\\xff'/g .git"},
+		"below a path too long": {long + "w=$PWD; echo x > .git/hooks/post-checkout && mkdir -p d && cd d && " + deep + " && mv $w/.git g", long + "rm -rf .git; cd d && for i in $(seq 30); do cd $n; done; true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t)
+			r.repository()
+			config := read(t, filepath.Join(r.policy.Workspace, ".git/config"))
+			for _, line := range lines {
+				if res := r.bash(line); res.ExitCode != 0 || len(res.Restored) == 0 {
+					t.Errorf("%s: exit %d, put back %v\n%s", line, res.ExitCode, res.Restored, res.Output)
+				}
+				if got := read(t, filepath.Join(r.policy.Workspace, ".git/config")); got != config {
+					t.Errorf("%s: configuration\n%s", line, got)
+				}
+				if _, err := os.Stat(filepath.Join(r.policy.Workspace, ".git/hooks/post-checkout")); err == nil {
+					t.Errorf("%s: the hook is there", line)
+				}
+			}
+		})
+	}
+}
+
 func TestReducedBoxPutsBackAfterAStop(t *testing.T) {
 	r := newRoom(t)
 	r.repository()

@@ -96,6 +96,9 @@ func (k kept) restoreIsland(root *os.Root) (differs, lost bool, err error) {
 	if err != nil {
 		return true, false, err
 	}
+	if at == "" && k.Path == ".git" {
+		return true, false, k.remake(root)
+	}
 	if at == "" {
 		return true, true, clearAll(root, k.Path)
 	}
@@ -104,6 +107,20 @@ func (k kept) restoreIsland(root *os.Root) (differs, lost bool, err error) {
 		return true, false, err
 	}
 	return true, false, errors.Join(clearWay(root, k.Path), clearAll(root, k.Path), root.MkdirAll(filepath.Dir(k.Path), 0o755), root.Rename(aside, k.Path), root.Chmod(k.Path, k.Mode))
+}
+
+// remake makes an empty folder in the place of a repository that is gone, or lies where nobody finds it. Configuration and hooks follow as
+// they were; otherwise the next command could bring its own along with a copy of the repository, and nothing would be known of the first.
+func (k kept) remake(root *os.Root) error {
+	if err := errors.Join(clearAll(root, k.Path), root.Mkdir(k.Path, 0o700)); err != nil {
+		return err
+	}
+	if os.Geteuid() == 0 {
+		if err := root.Lchown(k.Path, k.UID, k.GID); err != nil {
+			return err
+		}
+	}
+	return root.Chmod(k.Path, k.Mode)
 }
 
 // clearWay removes what stands where a folder on the way to path has to be: a link there would lead elsewhere.

@@ -25,9 +25,11 @@ var ErrNoBox = errors.New("the workspace cannot be read without a sandbox")
 // checked by the host.
 const pack = `set -eu
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+odd=$(find . \( -path '*/.git/*' -o -name '.git*' \) ! -path '*/.git/refs/*' \( -xtype p -o -xtype c \) -print 2>/dev/null | head -n 1) || true
+if [ -n "$odd" ]; then echo "$odd is no file: git would wait for it"; exit 1; fi
 index=$(git rev-parse --git-path index)
 objects=$(realpath "$(git rev-parse --git-path objects)")
-mine=$(mktemp -d "$TMPDIR/pack.XXXXXX")
+mine=$(mktemp -d "$TMPDIR/.reasonix-pack.XXXXXX")
 trap 'rm -rf "$mine"' EXIT
 if [ -f "$index" ] && git ls-files >/dev/null 2>&1; then cp "$index" "$mine/index"; fi
 git init --quiet --bare --template= "$mine/git"
@@ -167,27 +169,30 @@ func (w *Workspace) take(ctx context.Context, name, commit, ref string) error {
 	}
 	defer os.Remove(copied)
 	dir := w.store.hostGit(w.ID)
-	const incoming = "refs/incoming"
-	_, err = w.store.git(ctx, dir, "-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags",
-		"--no-write-fetch-head", "--no-auto-maintenance", copied, "+refs/reasonix/out:"+incoming)
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	refs, err := w.store.unbundle(ctx, dir, copied)
+	if err == nil {
+		err = w.checkSizes(ctx, commit)
+	}
+	if err != nil && ctx.Err() == nil { // no reference leads to what was refused; it must not pile up
+		_, _ = w.store.git(ctx, dir, "gc", "--quiet", "--prune=now")
+	}
 	if err != nil {
 		return fmt.Errorf("read bundle: %w", err)
 	}
 	// The commit itself, or the wrapper that ties it to what the host has.
-	got, err := w.store.git(ctx, dir, "rev-parse", "--verify", incoming+"^{commit}")
-	if err == nil && got != commit {
-		got, err = w.store.git(ctx, dir, "rev-parse", "--verify", incoming+"^1")
+	got := refs["refs/reasonix/out"]
+	if got != commit && got != "" {
+		got, err = w.store.git(ctx, dir, "rev-parse", "--verify", got+"^1")
 	}
 	if err != nil {
 		return fmt.Errorf("read bundle: %w", err)
 	}
 	if got != commit {
-		return fmt.Errorf("read bundle: it holds %s and not %s", got, commit)
+		return fmt.Errorf("read bundle: it holds %q and not %s", got, commit)
 	}
-	if _, err := w.store.git(ctx, dir, "update-ref", ref, commit); err != nil {
-		return err
-	}
-	_, err = w.store.git(ctx, dir, "update-ref", "-d", incoming)
+	_, err = w.store.git(ctx, dir, "update-ref", ref, commit)
 	return err
 }
 

@@ -103,8 +103,11 @@ func (s *Store) clone(ctx context.Context, m meta, head, content string) error {
 	if err := removeTree(s.workDir(m.ID)); err != nil {
 		return err
 	}
-	making, err := os.MkdirTemp(filepath.Join(s.root, "work"), ".making-")
-	if err != nil {
+	making := s.makingDir(m.ID)
+	if err := removeTree(making); err != nil { // what a crash left; the caller holds the workspace
+		return err
+	}
+	if err := os.Mkdir(making, 0o700); err != nil {
 		return err
 	}
 	defer removeTree(making) // gone already when all went well

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -123,7 +122,10 @@ func (w *Workspace) text(ctx context.Context, p string, e entry) (string, bool) 
 	case e.Base:
 		data, err = w.store.run(ctx, gitCall{dir: w.store.hostGit(w.ID), args: []string{"cat-file", "blob", w.base.blobs[p]}, limit: keptText + 1})
 	case e.Kept:
-		data, err = os.ReadFile(filepath.Join(w.store.hostDir(w.ID), "blobs", e.Hash))
+		var ok bool
+		if data, ok = w.keptBlob(e.Hash); !ok {
+			return "", false
+		}
 	default:
 		return "", false
 	}

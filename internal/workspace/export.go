@@ -222,22 +222,30 @@ func (s *Store) unpackExport(ctx context.Context, m meta, snaps []Snapshot, t *t
 	if err := s.initBare(ctx, dir, m); err != nil {
 		return err
 	}
-	_, err = s.git(ctx, dir, "-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags",
-		"--no-write-fetch-head", "--no-auto-maintenance", bundle, "+refs/snapshots/*:refs/snapshots/*")
+	refs, err := s.unbundle(ctx, dir, bundle)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
+	if !s.has(ctx, dir, m.Base) {
+		return fmt.Errorf("%w: commit %s", ErrNoBase, m.Base)
+	}
+	if _, err := s.git(ctx, dir, "update-ref", "refs/base", m.Base); err != nil {
+		return err
+	}
+	w := s.workspace(m, Rules{})
 	for _, snap := range snaps {
-		if got, err := s.git(ctx, dir, "rev-parse", "--verify", "--quiet", snap.Ref+"^{commit}"); err != nil || got != snap.SHA {
+		if refs[snap.Ref] != snap.SHA || !s.has(ctx, dir, snap.SHA) {
 			return fmt.Errorf("%w: the bundle does not hold the snapshot of %s", ErrExport, snap.At.Format(time.DateTime))
+		}
+		if err := w.checkSizes(ctx, snap.SHA); err != nil {
+			return fmt.Errorf("%w: %w", ErrExport, err)
+		}
+		if _, err := s.git(ctx, dir, "update-ref", snap.Ref, snap.SHA); err != nil {
+			return err
 		}
 		if err := s.noteBranch(m.ID, Snapshot{Ref: snap.Ref, Branch: s.branchName(ctx, snap.Branch)}); err != nil {
 			return err
 		}
 	}
-	if !s.has(ctx, dir, m.Base) {
-		return fmt.Errorf("%w: commit %s", ErrNoBase, m.Base)
-	}
-	_, err = s.git(ctx, dir, "update-ref", "refs/base", m.Base)
-	return err
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -29,7 +30,8 @@ type gitCall struct {
 	args  []string
 	env   []string
 	stdin io.Reader
-	limit int64 // bytes of output, 0 means 16 MiB
+	out   io.Writer // takes the output instead; its error ends git
+	limit int64     // bytes of output, 0 means 16 MiB
 	cred  Credential
 	url   string // that cred is for
 }
@@ -50,6 +52,12 @@ func (s *Store) run(ctx context.Context, c gitCall) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, s.opt.Git, append(args, c.args...)...)
 	cmd.Dir = s.root // never a folder of a task
 	cmd.WaitDelay = 2 * time.Second
+	cmd.Cancel = func() error { // a git that is asked takes its lock files along
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			return cmd.Process.Kill()
+		}
+		return nil
+	}
 	cmd.Env = append(s.gitEnv(), c.env...)
 	secret, err := c.credentials(ctx, cmd)
 	if err != nil {
@@ -59,11 +67,14 @@ func (s *Store) run(ctx context.Context, c gitCall) ([]byte, error) {
 	if limit == 0 {
 		limit = 16 << 20
 	}
-	out := &bounded{left: limit}
+	out := &bounded{left: limit, ends: true}
 	var stderr bounded
 	stderr.left = 16 << 10
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, out, &stderr
-	if err := cmd.Run(); err != nil {
+	if c.out != nil {
+		cmd.Stdout = c.out
+	}
+	if err := cmd.Run(); err != nil && !out.over {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
@@ -116,11 +127,12 @@ func (c gitCall) credentials(ctx context.Context, cmd *exec.Cmd) (secret string,
 	return secret, nil
 }
 
-// bounded keeps the first bytes and lets the writer go on.
+// bounded keeps the first bytes; the writer goes on, or ends when ends is set.
 type bounded struct {
 	buf  bytes.Buffer
 	left int64
 	over bool
+	ends bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -131,6 +143,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 	}
 	b.left -= int64(len(p))
 	b.buf.Write(p)
+	if b.over && b.ends {
+		return len(p), errOutputLimit
+	}
 	return n, nil
 }
 

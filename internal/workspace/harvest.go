@@ -40,6 +40,8 @@ func (w *Workspace) harvest(ctx context.Context, message string) (Harvest, error
 	if err != nil {
 		return Harvest{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
 	h := Harvest{GitDir: w.store.hostGit(w.ID), Base: w.BaseSHA, Head: p.commit}
 	if h.Empty() {
 		return h, nil
@@ -53,6 +55,9 @@ func (w *Workspace) harvest(ctx context.Context, message string) (Harvest, error
 	}
 	h.Diff, h.Truncated = strings.ToValidUTF8(string(diff), "\uFFFD"), errors.Is(err, errOutputLimit)
 	names, err := w.store.run(ctx, gitCall{dir: h.GitDir, args: []string{"diff", "--name-only", "--no-renames", "-z", h.Base, h.Head}})
+	if errors.Is(err, errOutputLimit) {
+		return Harvest{}, fmt.Errorf("%w: it changes more files than are looked at", ErrPolicy)
+	}
 	if err != nil {
 		return Harvest{}, err
 	}
@@ -61,6 +66,9 @@ func (w *Workspace) harvest(ctx context.Context, message string) (Harvest, error
 		h.Ignored = append(h.Ignored, fmt.Sprintf("the task worked on branch %q, published is %q", p.branch, w.Branch))
 	}
 	changes, err := w.store.changes(ctx, h)
+	if errors.Is(err, errOutputLimit) {
+		return Harvest{}, fmt.Errorf("%w: the history changes more files than are looked at", ErrPolicy)
+	}
 	if err != nil {
 		return Harvest{}, err
 	}

@@ -2,11 +2,7 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -67,7 +63,7 @@ func (s *Store) Snapshots(ctx context.Context, id string) ([]Snapshot, error) {
 	return all, nil
 }
 
-// Size adds up the files of a workspace and of what the host keeps about it, in bytes, without following links.
+// Size adds up the files of a workspace and of what the host keeps about it, in bytes of the disk, without following links.
 func (s *Store) Size(ctx context.Context, id string) (int64, error) {
 	if !idShape.MatchString(id) {
 		return 0, fmt.Errorf("size of workspace %q: %w", id, ErrUnknown)
@@ -81,23 +77,4 @@ func (s *Store) Size(ctx context.Context, id string) (int64, error) {
 		total += n
 	}
 	return total, nil
-}
-
-func folderSize(ctx context.Context, dir string) (total int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-				return nil // a task's files come and go
-			}
-			return err
-		}
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
-			total += info.Size()
-		}
-		return nil
-	})
-	return total, err
 }

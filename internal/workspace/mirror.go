@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 )
 
 var notName = regexp.MustCompile(`[^A-Za-z0-9-]+`)
@@ -53,6 +54,7 @@ func (s *Store) refresh(ctx context.Context, name string, r Request) error {
 			return err
 		}
 	}
+	sweepGit(dir, time.Now())
 	if r.SHA != "" && !r.Resume && s.has(ctx, dir, r.SHA) {
 		return nil // pinned and here already: nothing to ask the remote for
 	}

@@ -43,7 +43,7 @@ func TestStoriesAgainAsAnOrdinaryUser(t *testing.T) {
 	if err := os.Chown(dir, uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "-test.run", "TestATaskGets|TestHarvestHolds|TestSnapshotBrings|TestListAndRemove|TestStateChanges|TestParallel|TestSnapshotsAreSmall|TestAStoreThat|TestAnExport|TestSetupRunsOnceForAll|TestInfoExclude", "-test.v")
+	cmd := exec.Command(program, "-test.run", "TestATaskGets|TestHarvestHolds|TestSnapshotBrings|TestListAndRemove|TestStateChanges|TestParallel|TestSnapshotsAreSmall|TestAStoreThat|TestAnExport|TestSetupRunsOnceForAll|TestInfoExclude|TestTheSizeOfOddTrees|TestObjectsOfATask", "-test.v")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}

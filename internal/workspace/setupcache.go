@@ -260,6 +260,9 @@ func (p *packer) one(name string, d fs.DirEntry, err error) error {
 	if slices.Contains(cachedFolders, name) {
 		return nil
 	}
+	if p.left -= 1 << 10; p.left < 0 { // its head in the file, however empty it is
+		return errTooLarge
+	}
 	info, err := d.Info()
 	if err != nil {
 		return err
@@ -306,6 +309,7 @@ func (p *packer) file(name string, info fs.FileInfo) error {
 
 // trimSetups lets the least used results go until the cache fits.
 func (s *Store) trimSetups() error {
+	sweepFiles(filepath.Join(s.root, "setups"), ".new-", time.Now())
 	entries, err := os.ReadDir(filepath.Join(s.root, "setups"))
 	if err != nil {
 		return err

@@ -176,8 +176,12 @@ func (s *Store) restore(ctx context.Context, id, dir string) error {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		return fmt.Errorf("%s is not empty", dir)
 	}
-	index := filepath.Join(s.hostDir(id), "restore.index")
-	defer os.Remove(index)
+	own, err := os.MkdirTemp(s.hostDir(id), "restore-*") // several may be at work, and one that was killed leaves a lock
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(own)
+	index := filepath.Join(own, "index")
 	_, err = s.run(ctx, gitCall{dir: s.hostGit(id), args: []string{"--work-tree=" + dir, "read-tree", "--reset", "-u", snap.SHA},
 		env: []string{"GIT_INDEX_FILE=" + index}})
 	return err

@@ -39,3 +39,12 @@ func settled(info fs.FileInfo, now time.Time) bool {
 	at := changeTime(info)
 	return !at.IsZero() && now.Sub(at) > 2*time.Second
 }
+
+// onDisk is what a file takes of the disk: holes take nothing.
+func onDisk(info fs.FileInfo) int64 {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return info.Size()
+	}
+	return min(info.Size(), st.Blocks*512)
+}

@@ -18,3 +18,5 @@ func stampOf(fs.FileInfo) string { return "" }
 func changeTime(fs.FileInfo) time.Time { return time.Time{} }
 
 func settled(fs.FileInfo, time.Time) bool { return false }
+
+func onDisk(info fs.FileInfo) int64 { return info.Size() }

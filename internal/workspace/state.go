@@ -6,16 +6,13 @@ import (
 	"crypto/sha1" //nolint:gosec // git's own blob ids, compared with git's own tree; never what an approval is bound to
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +27,9 @@ import (
 const (
 	hashedWhole = 64 << 20  // larger files are known by size and change time, which a task cannot set
 	keptText    = 256 << 10 // larger files show up in a difference by name and size only
+	keptNew     = 32 << 20  // bytes of text that one state may add to what is kept; more of it shows up by name and size only
+	maxLevels   = 1000      // each holds a descriptor while the tree is read
+	maxAdded    = 1 << 20   // files and links that a tree may have beyond the base's: the host remembers each
 )
 
 // entry is one file of a state. Hash covers content; Base tells that the base commit has this very content at this path.
@@ -40,6 +40,9 @@ type entry struct {
 	Base bool   `json:"b,omitempty"`
 	Kept bool   `json:"k,omitempty"` // content is among the blobs
 }
+
+// ErrTree: the tree is of a shape that the host does not read.
+var ErrTree = errors.New("the workspace cannot be read")
 
 // cached is a hash with what would tell that the file changed; the change time cannot be set by a task.
 type cached struct {
@@ -79,11 +82,11 @@ func (w *Workspace) scan(ctx context.Context) (map[string]entry, agent.TreeState
 	}
 	defer root.Close()
 	walk := &walker{ctx: ctx, base: w.base, old: w.cache, fresh: map[string]cached{}, entries: map[string]entry{},
-		blobs: filepath.Join(w.store.hostDir(w.ID), "blobs"), now: time.Now()}
+		blobs: w.blobsDir(), now: time.Now()}
 	if err := os.MkdirAll(walk.blobs, 0o700); err != nil {
 		return nil, agent.TreeState{}, err
 	}
-	if err := walk.dir(root, ""); err != nil {
+	if err := walk.dir(root, "", 0); err != nil {
 		return nil, agent.TreeState{}, err
 	}
 	if walk.read > 0 || len(walk.fresh) != len(w.cache) {
@@ -117,33 +120,54 @@ type walker struct {
 	fresh   map[string]cached
 	entries map[string]entry
 	read    int // files whose content was read
+	kept    int64
 }
 
-func (k *walker) dir(d *os.Root, at string) error {
+func (k *walker) dir(d *os.Root, at string, level int) error {
 	if err := k.ctx.Err(); err != nil {
 		return err
+	}
+	if level > maxLevels {
+		return fmt.Errorf("%w: its folders are nested deeper than %d", ErrTree, maxLevels)
 	}
 	f, err := d.Open(".")
 	if err != nil {
 		return err
 	}
-	list, err := f.ReadDir(-1)
-	f.Close()
-	if err != nil {
-		return err
-	}
+	defer f.Close()
 	var files errgroup.Group // files of one folder are read side by side, while its descriptor is open
 	files.SetLimit(runtime.GOMAXPROCS(0))
-	var failed error
-	for _, e := range list {
-		if e.Name() == ".git" {
-			continue // the repository itself; head is told apart
+	return errors.Join(k.each(d, f, at, level, &files), files.Wait())
+}
+
+// each takes the names in portions, since a folder may hold any number.
+func (k *walker) each(d *os.Root, f *os.File, at string, level int, files *errgroup.Group) error {
+	for {
+		list, err := f.ReadDir(4096)
+		for _, e := range list {
+			if e.Name() == ".git" {
+				continue // the repository itself; head is told apart
+			}
+			if err := k.one(d, e.Name(), path.Join(at, e.Name()), level, files); err != nil {
+				return err
+			}
 		}
-		if failed = k.one(d, e.Name(), path.Join(at, e.Name()), &files); failed != nil {
-			break
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if k.count() > len(k.base.blobs)+maxAdded {
+			return fmt.Errorf("%w: it holds more than %d files beyond those of its base", ErrTree, maxAdded)
 		}
 	}
-	return errors.Join(failed, files.Wait())
+}
+
+func (k *walker) count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.entries)
 }
 
 func (k *walker) put(at string, e entry) {
@@ -152,7 +176,7 @@ func (k *walker) put(at string, e entry) {
 	k.entries[at] = e
 }
 
-func (k *walker) one(d *os.Root, name, at string, files *errgroup.Group) error {
+func (k *walker) one(d *os.Root, name, at string, level int, files *errgroup.Group) error {
 	info, err := d.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -177,7 +201,7 @@ func (k *walker) one(d *os.Root, name, at string, files *errgroup.Group) error {
 		if got, err := sub.Stat("."); err != nil || !os.SameFile(got, info) {
 			return fmt.Errorf("%s changed while it was read", at)
 		}
-		return k.dir(sub, at)
+		return k.dir(sub, at, level+1)
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := d.Readlink(name)
 		if err != nil {
@@ -259,7 +283,8 @@ func (k *walker) content(f io.Reader, at string, e *entry) error {
 			buffers.Put(text)
 		}
 	}()
-	if _, err := text.ReadFrom(limited); err != nil {
+	_, err := text.ReadFrom(limited)
+	if err != nil {
 		return err
 	}
 	sum.Write(text.Bytes())
@@ -272,12 +297,8 @@ func (k *walker) content(f io.Reader, at string, e *entry) error {
 			return nil
 		}
 	}
-	e.Kept = true
-	file := filepath.Join(k.blobs, e.Hash)
-	if _, err := os.Stat(file); err == nil {
-		return nil
-	}
-	return writeFile(file, text.Bytes())
+	e.Kept, err = k.keep(e.Hash, text.Bytes())
+	return err
 }
 
 func digest(text string) string {
@@ -375,46 +396,4 @@ func (m manifest) whole(base *baseTree) map[string]entry {
 		all[p] = e
 	}
 	return all
-}
-
-func (w *Workspace) manifestFile(hash string) string {
-	return filepath.Join(w.store.hostDir(w.ID), "states", hash+".json")
-}
-
-func (w *Workspace) keep(hash string, entries map[string]entry, head string) error {
-	file := w.manifestFile(hash)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	data, err := json.Marshal(narrow(head, entries, w.base))
-	if err != nil {
-		return err
-	}
-	if err := writeFile(file, data); err != nil {
-		return err
-	}
-	return trimStates(filepath.Dir(file))
-}
-
-// keptStates of one workspace; a question that is older than so many others is shown without its difference.
-const keptStates = 200
-
-func trimStates(dir string) error {
-	list, err := os.ReadDir(dir)
-	if err != nil || len(list) <= keptStates {
-		return err
-	}
-	var all []fs.FileInfo
-	for _, e := range list {
-		if info, err := e.Info(); err == nil {
-			all = append(all, info)
-		}
-	}
-	slices.SortFunc(all, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	for _, old := range all[:max(0, len(all)-keptStates/2)] {
-		if err := os.Remove(filepath.Join(dir, old.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
 }

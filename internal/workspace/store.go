@@ -90,6 +90,7 @@ func Open(root string, opt Options) (*Store, error) {
 
 func (s *Store) gitConfig() string            { return filepath.Join(s.root, "gitconfig") }
 func (s *Store) workDir(id string) string     { return filepath.Join(s.root, "work", id) }
+func (s *Store) makingDir(id string) string   { return filepath.Join(s.root, "work", ".making-"+id) } // no id begins with a dot
 func (s *Store) hostDir(id string) string     { return filepath.Join(s.root, "host", id) }
 func (s *Store) hostGit(id string) string     { return filepath.Join(s.hostDir(id), "git") }
 func (s *Store) mirrorDir(name string) string { return filepath.Join(s.root, "mirrors", name) }
@@ -128,6 +129,9 @@ func (s *Store) prepare(ctx context.Context, r Request) (*Workspace, error) {
 		}
 	case err != nil:
 		return nil, err
+	}
+	if !fresh {
+		s.sweepHost(r.ID, time.Now())
 	}
 	w := s.workspace(m, r.Rules)
 	w.setupFiles = r.SetupFiles
@@ -226,7 +230,7 @@ func (s *Store) discard(id string) error {
 	if err := os.Remove(filepath.Join(s.hostDir(id), "meta.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(removeTree(s.workDir(id)), removeTree(s.hostDir(id)))
+	return errors.Join(removeTree(s.workDir(id)), removeTree(s.makingDir(id)), removeTree(s.hostDir(id)))
 }
 
 func (s *Store) readMeta(id string) (meta, error) {

@@ -157,7 +157,11 @@ func TestPrepareDiscardsWhatACrashLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, o.store.workDir("t1")+"/tree/half", "x")
+	write(t, o.store.makingDir("t1")+"/tree/half", "x")
 	w := o.prepare("t1")
+	if _, err := os.Stat(o.store.makingDir("t1")); err == nil {
+		t.Error("a clone that was cut off stays")
+	}
 	if _, err := os.Stat(w.Dir + "/half"); err == nil {
 		t.Error("the half-made clone was kept")
 	}
