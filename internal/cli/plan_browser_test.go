@@ -100,6 +100,26 @@ func (v visitor) home() string {
 	return s
 }
 
+// writes opens an answer that takes text and types it, as often as it takes: the page may move under the pointer.
+func (v visitor) writes(answer, text string) {
+	v.t.Helper()
+	there := func(js string) bool {
+		ok, err := chromedp.Run(v.ctx, chromedp.Evaluate[bool](js))
+		return err == nil && ok
+	}
+	for range 20 {
+		if !there(fmt.Sprintf(`document.querySelector(%q).open`, answer)) {
+			_ = chromedp.Do(v.ctx, chromedp.Click(answer+" summary"))
+			continue
+		}
+		_ = chromedp.Do(v.ctx, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector(%q + " textarea").value = ""`, answer)), chromedp.SendKeys(answer+" textarea", text))
+		if there(fmt.Sprintf(`document.querySelector(%q + " textarea").value === %q`, answer, text)) {
+			return
+		}
+	}
+	v.t.Fatalf("%q cannot be written into %s:\n%s", text, answer, v.page())
+}
+
 // says waits until a script's condition holds.
 func (v visitor) says(what, js string) {
 	v.t.Helper()
@@ -117,6 +137,7 @@ func TestAPlanInTheBrowser(t *testing.T) {
 	w := consoleWorld(t)
 	w.eventually("the link", func() bool { return loginLink.MatchString(w.log.String()) })
 	v.do(chromedp.Navigate(loginLink.FindString(w.log.String())))
+	v.sees("#requestform", "") // signing in takes a moment after the link was opened
 
 	v.asks("Write the release notes.")
 	v.sees("article.ask.open", "Approve the plan?")
@@ -127,8 +148,7 @@ func TestAPlanInTheBrowser(t *testing.T) {
 	v.sees("article.ask.open", "LAST LINE OF THE PLAN.")
 	v.says("consent before the end was read", `[...document.querySelectorAll('article.ask.open [data-consent]')].every(b => b.disabled || b.getAttribute('aria-disabled') === 'true')`)
 	v.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll('article.ask.open *').forEach(e => { if (e.scrollHeight > e.clientHeight + 4) e.scrollTop = e.scrollHeight })`))
-	v.do(chromedp.Click(`article.ask.open details.write:nth-of-type(1) summary`))
-	v.do(chromedp.SendKeys(`article.ask.open textarea[id$="approve-changes"]`, "Write them in French."))
+	v.writes(`article.ask.open details.write:nth-of-type(1)`, "Write them in French.")
 	v.picture("plan-2-changes")
 	v.do(chromedp.Click(`article.ask.open button[value="approve-changes"]`))
 	v.sees("article.ask.settled", "Write them in French.")
@@ -145,8 +165,7 @@ func TestAPlanInTheBrowser(t *testing.T) {
 	v.sees("article.ask.open", "LAST LINE OF THE PLAN.")
 	v.again(w)
 	v.sees("article.ask.open", "LAST LINE OF THE PLAN.")
-	v.do(chromedp.Click(`article.ask.open details.write:nth-of-type(2) summary`)) // refusing needs no reading
-	v.do(chromedp.SendKeys(`article.ask.open textarea[id$="reject"]`, "Not this week."))
+	v.writes(`article.ask.open details.write:nth-of-type(2)`, "Not this week.") // refusing needs no reading
 	v.do(chromedp.Click(`article.ask.open button[value="reject"]`))
 	v.sees("article.ask.settled", "Not this week.")
 	v.sees("#result", "nothing was changed")

@@ -65,7 +65,8 @@ if [ "$commit" = "$BASE" ] || [ "$commit" = "$LAST" ]; then exit 0; fi
 out=$commit
 if [ -n "$LAST" ]; then out=$(printf 'Since\n' | git commit-tree "$tree" -p "$commit" -p "$LAST"); fi
 git --git-dir="$mine/git" update-ref refs/reasonix/out "$out"
-git --git-dir="$mine/git" bundle create --quiet "$TMPDIR/$BUNDLE" refs/reasonix/out "^$BASE" ${LAST:+"^$LAST"}
+git --git-dir="$mine/git" bundle create --quiet "$mine/bundle" refs/reasonix/out "^$BASE" ${LAST:+"^$LAST"}
+mv "$mine/bundle" "$TMPDIR/$BUNDLE" # git's lock beside a bundle that was cut off would stop every later one
 `
 
 // packed is what the box reported, and where the host keeps the bundle for reading.

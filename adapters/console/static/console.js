@@ -147,6 +147,41 @@
     document.title = (count ? "(" + count.lastChild.textContent.trim() + ") " : "") + title;
   };
 
+  // --- a fresh panel keeps what a person was reading and writing at the same question ---
+  let drafts = [];
+  const panelOf = (e) => e.detail.target && e.detail.target.id === "panel" ? e.detail.target : null;
+  document.addEventListener("htmx:beforeSwap", (e) => {
+    const panel = panelOf(e);
+    if (!panel) return;
+    const at = document.activeElement;
+    drafts = [...panel.querySelectorAll("article.ask.open")].map((card) => ({
+      id: card.id,
+      texts: [...card.querySelectorAll("textarea")].map((t) => [t.id, t.value]),
+      open: [...card.querySelectorAll("details.write")].map((d) => d.open),
+      read: [...card.querySelectorAll("[data-read]")].map((t) => [t.dataset.seen, t.scrollTop]),
+      at: card.contains(at) && at.id ? [at.id, at.selectionStart, at.selectionEnd] : null,
+    }));
+  });
+  document.addEventListener("htmx:afterSwap", (e) => {
+    if (!panelOf(e)) return;
+    drafts.forEach((d) => {
+      const card = document.getElementById(d.id);
+      if (!card || !card.classList.contains("open")) return;
+      card.querySelectorAll("[data-read]").forEach((t, i) => {
+        if (!d.read[i]) return;
+        if (d.read[i][0]) t.dataset.seen = d.read[i][0];
+        t.scrollTop = d.read[i][1];
+      });
+      card.querySelectorAll("details.write").forEach((x, i) => { x.open = x.open || !!d.open[i]; });
+      d.texts.forEach(([id, text]) => { const t = document.getElementById(id); if (t && text) t.value = text; });
+      const at = d.at && document.getElementById(d.at[0]);
+      if (!at) return;
+      at.focus({ preventScroll: true });
+      if (at.setSelectionRange && at.matches("textarea")) at.setSelectionRange(d.at[1], d.at[2]);
+    });
+    drafts = [];
+  });
+
   const refresh = () => { watchReading(); watchAsks(); countAsks(); tick(); };
   document.addEventListener("htmx:afterSettle", refresh);
   setInterval(tick, 10000);
