@@ -201,16 +201,12 @@ func (a *app) openChatBench(ctx context.Context, f chatFlags) (*chatBench, error
 		return nil, err
 	}
 	b := &chatBench{app: a, flags: f, dir: dir}
-	cfg, env, err := b.settings()
+	cfg, env, err := a.settings(b.project())
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range cfg.Warnings {
-		fmt.Fprintln(a.errs, "reasonix:", w)
-	}
-	for _, l := range a.loosened(filepath.Join(dir, "reasonix.toml")) {
-		fmt.Fprintln(a.errs, "reasonix: this folder's own reasonix.toml", l)
-	}
+	a.warn(cfg, b.project())
+	cfg.Sandbox.AllowWrite = append(cfg.Sandbox.AllowWrite, f.addDirs...)
 	if b.model, err = a.openModel(cfg, env, f.model); err != nil {
 		return nil, err
 	}
@@ -219,19 +215,17 @@ func (a *app) openChatBench(ctx context.Context, f chatFlags) (*chatBench, error
 	return b, err
 }
 
-func (b *chatBench) settings() (config.Config, config.Env, error) {
-	cfg, env, err := b.app.settings(filepath.Join(b.dir, "reasonix.toml"))
-	cfg.Sandbox.AllowWrite = append(cfg.Sandbox.AllowWrite, b.flags.addDirs...)
-	return cfg, env, err
-}
+// project is the folder's own configuration file.
+func (b *chatBench) project() string { return filepath.Join(b.dir, "reasonix.toml") }
 
 // Equip implements tui.Bench.
 func (b *chatBench) Equip(ctx context.Context, now tui.Now, fresh bool) (run.Spec, error) {
 	if fresh {
-		cfg, _, err := b.settings()
+		cfg, _, err := b.app.settings(b.project())
 		if err != nil {
 			return run.Spec{}, err
 		}
+		cfg.Sandbox.AllowWrite = append(cfg.Sandbox.AllowWrite, b.flags.addDirs...)
 		b.station.reconfigure(cfg)
 	}
 	spec, err := b.station.equip(ctx, equipment{log: now.Session, surface: permission.Attended, standing: now.Standing, grants: now.Grants, dirs: now.Dirs, keep: true})
@@ -259,7 +253,7 @@ func (b *chatBench) Files() (project, user string) {
 	if user == "" {
 		user = filepath.Join(b.station.home, "config.toml")
 	}
-	return filepath.Join(b.dir, "reasonix.toml"), user
+	return b.project(), user
 }
 
 // Limits implements tui.Bench.

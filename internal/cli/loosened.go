@@ -8,15 +8,24 @@ import (
 	"reasonix/internal/config"
 )
 
+// warn says what is odd in a configuration as it was loaded, before flags, and what the project's own file opens.
+func (a *app) warn(cfg config.Config, project string) {
+	for _, w := range cfg.Warnings {
+		fmt.Fprintln(a.errs, "reasonix:", w)
+	}
+	for _, l := range a.loosened(cfg, project) {
+		fmt.Fprintln(a.errs, "reasonix: this folder's own reasonix.toml", l)
+	}
+}
+
 // loosened says what a project's own file opens beyond the user's configuration. It counts, because a person works here on what is theirs (Spec, section
 // 3.7); who has cloned somebody else's repository should see it before anything runs.
-func (a *app) loosened(project string) []string {
-	user, _, err := a.settings("")
-	if err != nil {
+func (a *app) loosened(cfg config.Config, project string) []string {
+	if !slices.Contains(cfg.Files, project) {
 		return nil
 	}
-	cfg, _, err := a.settings(project)
-	if err != nil || !slices.Contains(cfg.Files, project) {
+	user, _, err := a.settings("")
+	if err != nil {
 		return nil
 	}
 	var out []string

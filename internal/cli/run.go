@@ -244,12 +244,7 @@ func (a *app) runOnce(ctx context.Context, f runFlags, prompt string) (result, e
 	if err != nil {
 		return r, err
 	}
-	for _, w := range cfg.Warnings {
-		fmt.Fprintln(a.errs, "reasonix:", w)
-	}
-	for _, l := range a.loosened(filepath.Join(dir, "reasonix.toml")) {
-		fmt.Fprintln(a.errs, "reasonix: this folder's own reasonix.toml", l)
-	}
+	a.warn(cfg, filepath.Join(dir, "reasonix.toml"))
 	cfg.Sandbox.AllowWrite = append(cfg.Sandbox.AllowWrite, f.addDirs...)
 	model, err := a.openModel(cfg, env, f.model)
 	if err != nil {

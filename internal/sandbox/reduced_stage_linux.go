@@ -128,28 +128,16 @@ func letGo() {
 	unix.Close(null)
 }
 
-// start restricts a thread that is never used for anything else and starts the command from it.
+// start restricts a thread that is never used for anything else and starts the command from it; the kernel ends the command together with
+// that thread. It is not the process's first one, whose rights decide who may signal the whole process: the box could stop the stage.
 func (s stageSpec) start() (pid int, err error) {
 	started := make(chan error)
-	onThread(func() {
+	ownThread(func() {
 		pid, err = s.enter()
 		started <- err
+		select {}
 	})
 	return pid, <-started
-}
-
-// onThread runs f on a thread of its own, which is never used for anything else: the kernel ends the command together with it. It is not the
-// process's first one, whose rights decide who may signal the whole process: the box could stop the stage.
-func onThread(f func()) {
-	go func() {
-		runtime.LockOSThread() // never unlocked
-		if unix.Gettid() == os.Getpid() {
-			onThread(f)
-		} else {
-			f()
-		}
-		select {}
-	}()
 }
 
 // enter restricts the calling thread step by step, each of which takes away what the next one no longer needs.
